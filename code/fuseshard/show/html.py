@@ -1,0 +1,154 @@
+"""How records read in plain Jupyter and Colab: English HTML and text, made from their JSON.
+
+The built book doesn't use this module: it renders the records itself, without any network.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fuseshard.show.words import Json, text_of
+
+_SIGNS = {"open": "○", "right": "✓", "wrong": "✗"}
+
+
+def render(data: Json) -> str:
+    """Return the HTML of a record's JSON, to be shown by Jupyter.
+
+    Args:
+        data: JSON of a Figure, Table, Source or Check; figures need plotly.
+    """
+    if "figure" in data:
+        return _figure_html(data)
+    if "columns" in data:
+        return _table_html(data)
+    if "code" in data:
+        return _source_html(data)
+    return f"<p>{_SIGNS[data['state']]} {_html_text(data['message'])}</p>"
+
+
+def text(data: Json) -> str:
+    """Return the plain text of a record's JSON, for terminals and e-mail."""
+    if "figure" in data:
+        return f"{text_of(data['caption'])}\n[{text_of(data['alt'])}]\n{text(data['table'])}"
+    if "columns" in data:
+        return _table_text(data)
+    if "code" in data:
+        notes = [f"{_lines(note)}: {text_of(note['text'])}" for note in data["notes"]]
+        return "\n".join([text_of(data["caption"]), data["code"].rstrip("\n"), *notes])
+    return f"{_SIGNS[data['state']]} {text_of(data['message'])}"
+
+
+def cell_text(cell: Json) -> str:
+    """Return the English text of a table's cell."""
+    if "number" in cell:
+        return str(cell["text"])
+    if "code" in cell:
+        return str(cell["code"])
+    return text_of(cell)
+
+
+def _lines(note: Json) -> str:
+    first, last = note["first"], note["last"]
+    return f"line {first}" if first == last else f"lines {first} to {last}"
+
+
+def _html_text(data: Json) -> str:
+    return escape(text_of(data))
+
+
+def _title(column: Json) -> str:
+    unit = f" ({column['unit']})" if column["unit"] else ""
+    return text_of(column["title"]) + unit
+
+
+def _origin_html(origin: Json | None) -> str:
+    return f"<p><small>{_html_text(origin['summary'])}</small></p>" if origin else ""
+
+
+def _table_html(data: Json) -> str:
+    heads = "".join(f'<th scope="col">{escape(_title(c))}</th>' for c in data["columns"])
+    rows = "".join(f"<tr>{_row_html(row, data)}</tr>" for row in data["rows"])
+    notes = "".join(f"<p><small>{_html_text(note)}</small></p>" for note in data["notes"])
+    return (
+        f"<table><caption>{_html_text(data['caption'])}</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+        f"{notes}{_origin_html(data['origin'])}"
+    )
+
+
+def _row_html(row: list[Json], table: Json) -> str:
+    cells = []
+    for index, (cell, column) in enumerate(zip(row, table["columns"], strict=True)):
+        shown = escape(cell_text(cell))
+        if "code" in cell or column["code"]:
+            shown = f"<code>{shown}</code>"
+        align = "right" if column["numeric"] else "left"
+        tag = 'th scope="row"' if index == 0 and table["row_header"] else "td"
+        cells.append(f'<{tag} style="text-align: {align}">{shown}</{tag[:2]}>')
+    return "".join(cells)
+
+
+def _table_text(data: Json) -> str:
+    lines = [[_title(column) for column in data["columns"]]]
+    lines += [[cell_text(cell) for cell in row] for row in data["rows"]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(data["columns"]))]
+    numeric = [column["numeric"] for column in data["columns"]]
+    body = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    ]
+    notes = [text_of(note) for note in data["notes"]]
+    origin = [text_of(data["origin"]["summary"])] if data["origin"] else []
+    return "\n".join([text_of(data["caption"]), *body, *notes, *origin])
+
+
+def _source_html(data: Json) -> str:
+    marked = {line for n in data["notes"] for line in range(n["first"], n["last"] + 1)}
+    lines = [
+        f"<mark>{escape(line)}</mark>" if number in marked else escape(line)
+        for number, line in enumerate(data["code"].splitlines(), start=1)
+    ]
+    notes = "".join(f"<li>{_lines(n)}: {_html_text(n['text'])}</li>" for n in data["notes"])
+    return (
+        f"<details{'' if data['folded'] else ' open'}>"
+        f"<summary>{_html_text(data['caption'])}</summary>"
+        f"<pre><code>{chr(10).join(lines)}</code></pre></details>"
+        f"{f'<ul>{notes}</ul>' if notes else ''}{_origin_html(data['origin'])}"
+    )
+
+
+def _figure_html(data: Json) -> str:
+    return (
+        f"<figure>{_plot_html(data['figure'], data['name'])}"
+        f"<figcaption>{_html_text(data['caption'])}</figcaption></figure>"
+        f"{_origin_html(data['origin'])}"
+        f"<details><summary>The numbers drawn</summary>{_table_html(data['table'])}</details>"
+    )
+
+
+def _plot_html(figure: Json, name: str) -> str:
+    """Draw with plotly's script from its CDN: only Jupyter and Colab see this."""
+    try:
+        # Optional third party: records without figures work where plotly isn't installed.
+        from plotly.io import to_html  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError(
+            "figures need plotly, which is not installed; install the package with its extra: "
+            "pip install 'fuseshard[show]'"
+        ) from error
+    drawing: dict[str, Any] = {"data": figure["data"], "layout": figure["layout"]}
+    return str(
+        to_html(
+            drawing,
+            config=figure.get("config"),
+            include_plotlyjs="cdn",
+            full_html=False,
+            div_id=f"fuseshard-{name}",
+            default_height=f"{figure['layout'].get('height', 360)}px",
+        )
+    )
