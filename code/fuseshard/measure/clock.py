@@ -1,0 +1,259 @@
+"""Time alternatives so that the answer survives a noisy machine.
+
+Variants are timed in rounds, each round in a drawn order, on one thread, after their first call
+and a warm-up. Ratios are taken within a round: what slows a whole round down cancels.
+"""
+
+import functools
+import math
+import timeit
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+
+from fuseshard.measure.provenance import environment
+from fuseshard.measure.records import Comparison, Origin, Sweep, SweepPoint, Timing
+from fuseshard.measure.statistics import paired_ratio, quartiles, round_order
+from fuseshard.measure.stopwatch import Clock, HostClock, Sync, Variant, clock_for, threads
+
+MIN_BLOCK_S = 0.005
+"""Seconds of back-to-back calls behind one value: thousands of times the clock's resolution."""
+
+MAX_CALLS = 1_000_000
+
+
+def compare(  # noqa: PLR0913 - keyword-only settings of one measurement
+    variants: Mapping[str, Variant],
+    *,
+    sync: Sync | None = None,
+    device: torch.device | str | None = None,
+    num_threads: int = 1,
+    rounds: int = 15,
+    budget_s: float = 10.0,
+    compiled: bool = False,
+) -> Comparison:
+    """Time alternatives against the first of them, and say what the noise allows to say.
+
+    Args:
+        variants: name -> function without arguments; the first is what the others are compared
+            with. On the CPU, `torch.utils.benchmark.Timer` times them.
+        sync: waits for an accelerator other than CUDA; called before every reading of the clock.
+        device: a CUDA device; then device events time the stream instead of the host's clock.
+        num_threads: torch's threads for everything, first calls included; restored afterwards.
+        rounds: how often each variant is timed; under 8 no verdict reaches 99 % confidence.
+        budget_s: seconds for warm-up and rounds together, first calls on top. Rounds that no
+            longer fit are left out, which widens the intervals, and in the end yields
+            "no difference measured".
+        compiled: a variant calls torch.compile. Warms the compiler beforehand and keeps first
+            calls from finding an older compile on disk.
+
+    Returns:
+        One timing a variant, each but the first with its ratio to the first.
+
+    Raises:
+        ValueError: no variants, one that can't be called, or a setting out of range.
+
+    Source:
+        Georges, Buytaert, Eeckhout, OOPSLA 2007, doi:10.1145/1297027.1297033, for why one run and
+        one number mislead; the interval is `statistics.paired_ratio`'s.
+    """
+    _check(variants, num_threads=num_threads, rounds=rounds, budget_s=budget_s)
+    clock = clock_for(sync, device)
+    stopwatches = [_Stopwatch(fn, clock) for fn in variants.values()]
+    if compiled:
+        warm_compiler()
+    with threads(num_threads):
+        with fresh_compile() if compiled else nullcontext():
+            first_calls = [watch.first_call_s() for watch in stopwatches]
+        deadline_s = timeit.default_timer() + budget_s
+        calls = [_calls_per_round(watch, deadline_s) for watch in stopwatches]
+        measured = _run_rounds(stopwatches, calls, rounds, deadline_s)
+    timings = tuple(
+        _timing(name, first_calls[i], calls[i], measured[i], None if i == 0 else measured[0])
+        for i, name in enumerate(variants)
+    )
+    return Comparison(
+        timings=timings,
+        num_threads=num_threads,
+        origin=Origin(is_live=True, environment=environment()),
+    )
+
+
+def sweep(
+    make_variants: Callable[[int], Mapping[str, Variant]],
+    sizes: Sequence[int],
+    *,
+    size_name: str = "size",
+    budget_s: float = 30.0,
+    **settings: object,
+) -> Sweep:
+    """Make the same comparison at growing sizes; `Sweep.break_even` says where one starts to pay.
+
+    Args:
+        make_variants: size -> variants, as `compare` takes them, with the same names each time.
+        sizes: at least one, growing.
+        size_name: what the sizes count.
+        budget_s: seconds for all sizes together, shared equally; first calls on top.
+        settings: the other settings of `compare`.
+
+    Returns:
+        One comparison a size.
+
+    Raises:
+        ValueError: the sizes don't grow, there are none, or `compare` refuses its input.
+    """
+    if not sizes or any(a >= b for a, b in pairwise(sizes)):
+        raise ValueError(f"sweep: got sizes {list(sizes)}, required at least one, growing.")
+    share_s = budget_s / len(sizes)
+    origin = Origin(is_live=True, environment=environment())
+    points = []
+    for size in sizes:
+        comparison = compare(make_variants(size), budget_s=share_s, **settings)  # type: ignore[arg-type]
+        # The sweep carries the origin once; at each of its points it would only repeat.
+        plain = Comparison(timings=comparison.timings, num_threads=comparison.num_threads)
+        points.append(SweepPoint(size=size, comparison=plain))
+    return Sweep(size_name=size_name, points=tuple(points), origin=origin)
+
+
+def first_call(fn: Variant, *, sync: Sync | None = None, num_threads: int = 1) -> float:
+    """Return the seconds of the first call of a function that torch.compile made.
+
+    The compiler is warmed before, and compiles kept on disk by earlier runs are not used:
+    the call pays for tracing, code generation and the C++ compiler, and for nothing else.
+
+    Args:
+        fn: not called yet; a second first call doesn't exist.
+        sync: waits for an accelerator; called before every reading of the clock.
+        num_threads: torch's threads during the call; restored afterwards.
+
+    Returns:
+        Seconds on the host's clock.
+    """
+    warm_compiler()
+    with threads(num_threads), fresh_compile():
+        return _Stopwatch(fn, HostClock(sync)).first_call_s()
+
+
+@functools.cache
+def warm_compiler() -> float:
+    """Compile one trivial function, once per process, and return the seconds that it took.
+
+    The first compile of a process also pays for imports, and in an empty cache for precompiling
+    the C++ headers, 10 to 30 s that no later compile pays. Call this before timing any compile.
+
+    Returns:
+        Seconds that the one-off compile took, also when called again.
+    """
+    begin_s = timeit.default_timer()
+    # backend "inductor" by name: a reader's notebook may have changed the default.
+    torch.compile(_trivial, backend="inductor")(torch.ones(64))
+    return timeit.default_timer() - begin_s
+
+
+@contextmanager
+def fresh_compile() -> Iterator[None]:
+    """Keep torch.compile from using what earlier processes left on disk.
+
+    Without this, a first call takes a tenth of the time in every build but the first, and a page
+    would show the speed of the disk.
+    """
+    with warnings.catch_warnings():
+        # Says only that the profile cache is off too, which is what we asked for.
+        warnings.filterwarnings("ignore", message="dynamo_pgo force disabled")
+        before = torch.compiler.config.force_disable_caches
+        torch.compiler.config.force_disable_caches = True
+        try:
+            yield
+        finally:
+            torch.compiler.config.force_disable_caches = before
+
+
+@dataclass(frozen=True)
+class _Stopwatch:
+    """A variant and the clock that times it."""
+
+    fn: Variant
+    clock: Clock
+
+    def first_call_s(self) -> float:
+        begin_s = self.clock.now_s()
+        self.fn()
+        return self.clock.now_s() - begin_s
+
+    def seconds_per_call(self, num_calls: int) -> float:
+        return self.clock.seconds_per_call(self.fn, num_calls)
+
+
+def _check(
+    variants: Mapping[str, Variant], *, num_threads: int, rounds: int, budget_s: float
+) -> None:
+    if not variants:
+        raise ValueError("compare: got no variants, required at least one name -> function.")
+    for name, fn in variants.items():
+        if not callable(fn):
+            raise ValueError(
+                f"compare: variant {name!r} is a {type(fn).__name__}, required a function without "
+                "arguments; pass `lambda: f(x)`, not `f(x)`."
+            )
+    for setting, value in (("num_threads", num_threads), ("rounds", rounds)):
+        if value < 1:
+            raise ValueError(f"compare: {setting} is {value}, required at least 1.")
+    if not budget_s > 0:
+        raise ValueError(f"compare: budget_s is {budget_s}, required more than 0 seconds.")
+
+
+def _calls_per_round(watch: _Stopwatch, deadline_s: float) -> int:
+    """Warm up, and find how many calls fill MIN_BLOCK_S."""
+    num_calls = 1
+    while num_calls < MAX_CALLS and timeit.default_timer() < deadline_s:
+        block_s = watch.seconds_per_call(num_calls) * num_calls
+        if block_s >= MIN_BLOCK_S:
+            break
+        # A block may come out as 0 s on a coarse clock; grow at most tenfold a step.
+        wanted = math.ceil(num_calls * MIN_BLOCK_S / max(block_s, MIN_BLOCK_S / 10))
+        num_calls = min(MAX_CALLS, max(wanted, num_calls + 1))
+    return num_calls
+
+
+def _run_rounds(
+    watches: Sequence[_Stopwatch], calls: Sequence[int], rounds: int, deadline_s: float
+) -> list[list[float]]:
+    """Time every variant once a round, until the rounds or the time are used up."""
+    measured: list[list[float]] = [[] for _ in watches]
+    longest_round_s = 0.0
+    for round_index in range(rounds):
+        begin_s = timeit.default_timer()
+        if round_index > 0 and begin_s + longest_round_s > deadline_s:
+            break
+        for i in round_order(len(watches), round_index):
+            measured[i].append(watches[i].seconds_per_call(calls[i]))
+        longest_round_s = max(longest_round_s, timeit.default_timer() - begin_s)
+    return measured
+
+
+def _timing(
+    name: str,
+    first_call_s: float,
+    calls_per_round: int,
+    rounds_s: list[float],
+    baseline_s: list[float] | None,
+) -> Timing:
+    low_s, median_s, high_s = quartiles(rounds_s)
+    return Timing(
+        name=name,
+        first_call_s=first_call_s,
+        rounds_s=tuple(rounds_s),
+        calls_per_round=calls_per_round,
+        median_s=median_s,
+        low_s=low_s,
+        high_s=high_s,
+        ratio=None if baseline_s is None else paired_ratio(baseline_s, rounds_s),
+    )
+
+
+def _trivial(x: torch.Tensor) -> torch.Tensor:
+    return x + 1

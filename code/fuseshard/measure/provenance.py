@@ -1,0 +1,135 @@
+"""Which machine and which software a number comes from.
+
+Importing this module doesn't import torch: `doctor` asks for the compiler before torch is there.
+"""
+
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path, PurePath
+
+from fuseshard.measure.records import Environment
+
+PACKAGE_FOLDER = Path(__file__).parent.parent
+
+COMMAND_TIMEOUT_S = 10.0
+
+
+def environment() -> Environment:
+    """Describe this machine and this process, without paths, host names or user names.
+
+    Returns:
+        The environment; fields of things that aren't there are None.
+    """
+    import torch  # noqa: PLC0415 - see the module's docstring
+
+    has_cuda = torch.cuda.is_available()
+    commit, is_modified = _commit()
+    return Environment(
+        date_utc=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        python=platform.python_version(),
+        torch=torch.__version__,
+        triton=_version_of("triton"),
+        compiler=compiler_version(compiler_command()),
+        system=f"{platform.system()} {platform.machine()}",
+        cpu=_cpu_model(),
+        cpu_capability=torch.backends.cpu.get_cpu_capability(),
+        num_cores=num_cores(),
+        num_threads=torch.get_num_threads(),
+        gpu=torch.cuda.get_device_name(0) if has_cuda else None,
+        num_gpus=torch.cuda.device_count() if has_cuda else 0,
+        driver=_driver_version() if has_cuda else None,
+        cuda=torch.version.cuda if has_cuda else None,
+        commit=commit,
+        is_modified=is_modified,
+    )
+
+
+def compiler_command() -> str:
+    """Return the C++ compiler that Inductor would call: CXX, else the platform's default.
+
+    The value is one program, not a command line: Inductor doesn't split it at spaces either.
+
+    Source:
+        torch/_inductor/config.py, `cpp.cxx`. Checked on torch 2.13.
+    """
+    return os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+
+
+@functools.cache
+def compiler_version(command: str) -> str | None:
+    """Return name and version of a C++ compiler, such as "g++ 12.2.0".
+
+    Args:
+        command: program name or path; only its last part is shown.
+
+    Returns:
+        None when it can't be run.
+    """
+    answer = _output([command, "--version"])
+    if answer is None:
+        return None
+    version = re.search(r"\d+\.\d+(\.\d+)?", answer)
+    return f"{PurePath(command).name} {version.group() if version else ''}".strip()
+
+
+def num_cores() -> int:
+    """Return how many cores this process may use, which a container may limit."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@functools.cache
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        model = re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)
+        if model:
+            return model.group(1).strip()
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
+def _driver_version() -> str | None:
+    answer = _output(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
+    return answer.splitlines()[0].strip() if answer and answer.strip() else None
+
+
+@functools.cache
+def _commit(folder: Path = PACKAGE_FOLDER) -> tuple[str | None, bool]:
+    """Commit of the checkout that holds the package, and whether tracked files differ from it."""
+    git = ["git", "-C", str(folder)]
+    # A package installed into somebody else's checkout must not claim that project's commit.
+    if _output([*git, "ls-files", "--error-unmatch", "__init__.py"]) is None:
+        return None, False
+    commit = _output([*git, "rev-parse", "--short=12", "HEAD"])
+    changes = _output([*git, "status", "--porcelain", "--untracked-files=no"])
+    return (commit.strip() if commit else None), bool(changes)
+
+
+def _version_of(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _output(command: Sequence[str]) -> str | None:
+    """What a command prints; None when it isn't there, fails or takes too long."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,102 @@
+"""Rebuild records from JSON, and say which field of which file doesn't fit."""
+
+import math
+import types
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+R = TypeVar("R")
+
+
+class RecordError(ValueError):
+    """Data that doesn't fit its record; the message names the place, the value and the rule."""
+
+
+def read(kind: type[R], data: object, where: str) -> R:
+    """Rebuild a record of type `kind` from what JSON holds.
+
+    Args:
+        kind: a dataclass whose fields are dataclasses, str, int, float, bool, Literal, `X | None`,
+            `tuple[X, ...]` or `dict[str, X]`.
+        data: what `json.loads` returned.
+        where: name of the file, and the place in it, for the error message.
+
+    Returns:
+        The record.
+
+    Raises:
+        RecordError: a field is missing, unknown, of the wrong type or breaks the record's rules.
+    """
+    return cast(R, _value(kind, data, where))
+
+
+def _value(kind: Any, data: object, where: str) -> Any:
+    origin, options = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return None if data is None else _value(_without_none(options), data, where)
+    if origin is Literal:
+        if data not in options:
+            raise _error(where, data, "one of " + ", ".join(map(repr, options)))
+        return data
+    if origin is tuple:
+        return tuple(
+            _value(options[0], item, f"{where}[{index}]")
+            for index, item in enumerate(_expect(list, data, where, "a list"))
+        )
+    if origin is dict:
+        return {
+            key: _value(options[1], item, f"{where}[{key!r}]")
+            for key, item in _expect(dict, data, where, "an object").items()
+        }
+    return _record(kind, data, where) if is_dataclass(kind) else _scalar(kind, data, where)
+
+
+def _record(kind: Any, data: object, where: str) -> Any:
+    entries = _expect(dict, data, where, f"an object with the fields of {kind.__name__}")
+    hints = get_type_hints(kind)
+    known = {field.name: field for field in fields(kind)}
+    for name in entries:
+        if name not in known:
+            raise _error(f"{where}.{name}", entries[name], f"no such field in {kind.__name__}")
+    values = {}
+    for name, field in known.items():
+        if name in entries:
+            values[name] = _value(hints[name], entries[name], f"{where}.{name}")
+        elif field.default is MISSING:
+            raise RecordError(f"{where}.{name}: got nothing, required by {kind.__name__}")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise RecordError(f"{where}: {error}") from error
+
+
+def _scalar(kind: Any, data: object, where: str) -> Any:
+    is_number = isinstance(data, int | float) and not isinstance(data, bool)
+    if kind is float and is_number and math.isfinite(cast(float, data)):
+        return float(cast(float, data))
+    if kind is int and is_number and isinstance(data, int):
+        return data
+    if kind in (str, bool) and isinstance(data, kind):
+        return data
+    required = {float: "a finite number", int: "a whole number", str: "text", bool: "true or false"}
+    if kind not in required:
+        raise TypeError(f"schema: got a field of type {kind}, which read doesn't know")
+    raise _error(where, data, required[kind])
+
+
+def _without_none(options: tuple[Any, ...]) -> Any:
+    (option,) = (option for option in options if option is not type(None))
+    return option
+
+
+def _expect(kind: type[R], data: object, where: str, required: str) -> R:
+    if not isinstance(data, kind):
+        raise _error(where, data, required)
+    return data
+
+
+def _error(where: str, data: object, required: str) -> RecordError:
+    shown = repr(data)
+    if len(shown) > 60:  # noqa: PLR2004 - keeps the message on a line
+        shown = shown[:57] + "..."
+    return RecordError(f"{where}: got {shown} ({type(data).__name__}), required {required}")
