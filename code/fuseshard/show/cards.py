@@ -1,0 +1,126 @@
+"""Say where numbers come from: the card at the end of each page, the line under each record.
+
+A number measured while the page was built and one read from a recording never look alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fuseshard.measure import records as measured
+from fuseshard.show.records import Origin, Table
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Plain, Text, Word, plain, word
+
+
+def environment_card(environment: measured.Environment) -> Table:
+    """Show the machine and the versions that made the page.
+
+    Args:
+        environment: from `fuseshard.measure.provenance.environment()`.
+    """
+    rows = _card_rows(environment)
+    table = TableBuilder("environment", word("The machine and the versions that made this page."))
+    table.texts(word("Part"), [part for part, _ in rows])
+    table.texts(word("Here"), [here for _, here in rows])
+    return table.build()
+
+
+def origin_line(origin: measured.Origin | None) -> Origin | None:
+    """Make the line under a record from a measurement's origin; None stays None.
+
+    Args:
+        origin: of a Comparison, a Sweep or an experiment's result.
+    """
+    if origin is None:
+        return None
+    environment = origin.environment
+    details = asdict(environment)
+    if origin.is_live:
+        return Origin(True, _live(environment), details)
+    return Origin(False, _recorded(environment), details)
+
+
+def _live(environment: measured.Environment) -> Word:
+    return word(
+        "Measured while this page was built: {cpu}, {threads}, torch {torch}, {date}.",
+        cpu=environment.cpu,
+        threads=_threads(environment.num_threads),
+        torch=environment.torch,
+        date=_day(environment),
+    )
+
+
+def _recorded(environment: measured.Environment) -> Word:
+    if environment.gpu is None:
+        return word(
+            "Recorded, not measured here: {cpu}, torch {torch}, {date}.",
+            cpu=environment.cpu,
+            torch=environment.torch,
+            date=_day(environment),
+        )
+    return word(
+        "Recorded, not measured here: {gpu}, CUDA {cuda}, torch {torch}, {date}.",
+        gpu=_gpus(environment) or environment.gpu,
+        cuda=environment.cuda or "?",
+        torch=environment.torch,
+        date=_day(environment),
+    )
+
+
+def _card_rows(environment: measured.Environment) -> list[tuple[Text, Text]]:
+    """Name and content of each row; what isn't there says so."""
+    none = word("none")
+    clean = plain(environment.commit or "")
+    changed = word("{commit}, with changes", commit=environment.commit or "")
+    commit = changed if environment.is_modified else clean
+    cpu = word(
+        "{cpu}, {cores}, vector instructions {capability}",
+        cpu=environment.cpu,
+        cores=_cores(environment.num_cores),
+        capability=environment.cpu_capability,
+    )
+    return [
+        (word("Date (UTC)"), plain(environment.date_utc.replace("T", " ").removesuffix("+00:00"))),
+        (word("System"), plain(environment.system)),
+        (word("CPU"), cpu),
+        (word("Torch's threads"), plain(environment.num_threads)),
+        (word("GPU"), _or(_gpus(environment), none)),
+        (word("GPU driver, CUDA"), _or(_join(environment.driver, environment.cuda), none)),
+        (plain("Python"), plain(environment.python)),
+        (plain("torch"), plain(environment.torch)),
+        (plain("Triton"), _or(environment.triton, none)),
+        (word("C++ compiler"), _or(environment.compiler, none)),
+        (word("Commit of the book"), commit if environment.commit else none),
+    ]
+
+
+def _or(text: str | None, otherwise: Word) -> Text:
+    return Plain(text) if text else otherwise
+
+
+def _join(*parts: str | None) -> str | None:
+    return ", ".join(part for part in parts if part) or None
+
+
+def _gpus(environment: measured.Environment) -> str | None:
+    """One GPU by its name, several with their number, which needs no translation."""
+    if environment.gpu is None or environment.num_gpus <= 1:
+        return environment.gpu
+    return f"{environment.num_gpus} × {environment.gpu}"  # noqa: RUF001 - the sign is meant
+
+
+def _threads(num_threads: int) -> Word:
+    if num_threads == 1:
+        return word("1 thread")
+    return word("{n} threads", n=num_threads)
+
+
+def _cores(num_cores: int) -> Word:
+    if num_cores == 1:
+        return word("1 core")
+    return word("{n} cores", n=num_cores)
+
+
+def _day(environment: measured.Environment) -> str:
+    return environment.date_utc[:10]
