@@ -10,7 +10,7 @@ import timeit
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -26,7 +26,7 @@ MIN_BLOCK_S = 0.005
 MAX_CALLS = 1_000_000
 
 
-def compare(  # noqa: PLR0913 - keyword-only settings of one measurement
+def compare(
     variants: Mapping[str, Variant],
     *,
     sync: Sync | None = None,
@@ -72,15 +72,18 @@ def compare(  # noqa: PLR0913 - keyword-only settings of one measurement
         deadline_s = timeit.default_timer() + budget_s
         calls = [_calls_per_round(watch, deadline_s) for watch in stopwatches]
         measured = _run_rounds(stopwatches, calls, rounds, deadline_s)
+        origin = Origin(is_live=True, environment=environment())
     timings = tuple(
-        _timing(name, first_calls[i], calls[i], measured[i], None if i == 0 else measured[0])
+        _timing(
+            name,
+            first_calls[i],
+            calls_per_round=calls[i],
+            rounds_s=measured[i],
+            baseline_s=None if i == 0 else measured[0],
+        )
         for i, name in enumerate(variants)
     )
-    return Comparison(
-        timings=timings,
-        num_threads=num_threads,
-        origin=Origin(is_live=True, environment=environment()),
-    )
+    return Comparison(timings=timings, num_threads=num_threads, origin=origin)
 
 
 def sweep(
@@ -109,14 +112,12 @@ def sweep(
     if not sizes or any(a >= b for a, b in pairwise(sizes)):
         raise ValueError(f"sweep: got sizes {list(sizes)}, required at least one, growing.")
     share_s = budget_s / len(sizes)
-    origin = Origin(is_live=True, environment=environment())
     points = []
     for size in sizes:
         comparison = compare(make_variants(size), budget_s=share_s, **settings)  # type: ignore[arg-type]
         # The sweep carries the origin once; at each of its points it would only repeat.
-        plain = Comparison(timings=comparison.timings, num_threads=comparison.num_threads)
-        points.append(SweepPoint(size=size, comparison=plain))
-    return Sweep(size_name=size_name, points=tuple(points), origin=origin)
+        points.append(SweepPoint(size=size, comparison=replace(comparison, origin=None)))
+    return Sweep(size_name=size_name, points=tuple(points), origin=comparison.origin)
 
 
 def first_call(fn: Variant, *, sync: Sync | None = None, num_threads: int = 1) -> float:
@@ -238,6 +239,7 @@ def _run_rounds(
 def _timing(
     name: str,
     first_call_s: float,
+    *,
     calls_per_round: int,
     rounds_s: list[float],
     baseline_s: list[float] | None,

@@ -148,7 +148,7 @@ class Comparison:
             ValueError: the name is left out although there are not two variants, or it names
                 the first.
         """
-        if name is None and len(self.timings) != 2:  # noqa: PLR2004 - two is the point
+        if name is None and len(self.timings) != 2:
             raise ValueError(
                 f"Comparison: got {len(self.timings)} variants and no name; a verdict without a "
                 "name needs exactly 2. Ask for comparison['name'].verdict."

@@ -17,7 +17,7 @@ def read(kind: type[R], data: object, where: str) -> R:
 
     Args:
         kind: a dataclass whose fields are dataclasses, str, int, float, bool, Literal, `X | None`,
-            `tuple[X, ...]` or `dict[str, X]`.
+            `tuple[X, ...]`, `dict[str, X]`, or object for data that is checked later.
         data: what `json.loads` returned.
         where: name of the file, and the place in it, for the error message.
 
@@ -31,6 +31,8 @@ def read(kind: type[R], data: object, where: str) -> R:
 
 
 def _value(kind: Any, data: object, where: str) -> Any:
+    if kind is object:
+        return data
     origin, options = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         return None if data is None else _value(_without_none(options), data, where)
@@ -97,6 +99,6 @@ def _expect(kind: type[R], data: object, where: str, required: str) -> R:
 
 def _error(where: str, data: object, required: str) -> RecordError:
     shown = repr(data)
-    if len(shown) > 60:  # noqa: PLR2004 - keeps the message on a line
+    if len(shown) > 60:
         shown = shown[:57] + "..."
     return RecordError(f"{where}: got {shown} ({type(data).__name__}), required {required}")

@@ -1,0 +1,175 @@
+"""Results kept in JSON, one file a machine, for readers whose machine can't produce them.
+
+Torch-free. A file: {"version": 1, "machine": ..., "entries": {experiment id: entry}}.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from fuseshard.measure.records import Environment, Origin, to_json
+from fuseshard.measure.schema import RecordError, read
+
+R = TypeVar("R")
+
+RECORDINGS_FOLDER = Path(__file__).parent.parent / "recordings"
+
+VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One experiment's result as a file keeps it."""
+
+    environment: Environment
+    result: dict[str, object]
+    """the experiment's result but its origin; `result_of` reads it, knowing the type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineFile:
+    """Everything recorded on one machine."""
+
+    version: int
+    machine: str
+    entries: dict[str, Entry]
+
+    def __post_init__(self) -> None:
+        if self.version != VERSION:
+            raise ValueError(
+                f"got version {self.version}, required {VERSION}; record again with "
+                "`python -m fuseshard record`."
+            )
+
+
+def machine_name(environment: Environment) -> str:
+    """Return a machine's name for its file: the GPU's where there is one, else the CPU's.
+
+    Args:
+        environment: where the results were measured.
+
+    Returns:
+        Lower-case words joined by hyphens, such as "nvidia-h200".
+    """
+    model = environment.gpu or environment.cpu
+    return re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+
+
+def load(path: Path) -> MachineFile:
+    """Read one machine's file and check it.
+
+    Args:
+        path: the JSON file.
+
+    Returns:
+        Its content; results stay plain data, because only their experiment knows their type.
+
+    Raises:
+        RecordError: the file isn't JSON or doesn't fit; the message names file and field.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RecordError(f"{path.name}: not JSON that can be read: {error}") from error
+    return read(MachineFile, data, path.name)
+
+
+def load_all(folder: Path = RECORDINGS_FOLDER) -> dict[str, MachineFile]:
+    """Read every machine's file.
+
+    Args:
+        folder: where the files are.
+
+    Returns:
+        File name -> content, in the order of the names.
+
+    Raises:
+        RecordError: one of them doesn't fit.
+    """
+    return {path.name: load(path) for path in sorted(folder.glob("*.json"))}
+
+
+def newest(experiment_id: str, folder: Path = RECORDINGS_FOLDER) -> tuple[str, Entry] | None:
+    """Return the latest recording of an experiment.
+
+    Args:
+        experiment_id: which one.
+        folder: where the files are.
+
+    Returns:
+        File name and entry; None when no machine recorded it.
+
+    Raises:
+        RecordError: a file doesn't fit.
+    """
+    found = [
+        (name, machine.entries[experiment_id])
+        for name, machine in load_all(folder).items()
+        if experiment_id in machine.entries
+    ]
+    return max(found, key=lambda item: item[1].environment.date_utc, default=None)
+
+
+def result_of(kind: type[R], entry: Entry, where: str) -> R:
+    """Rebuild the result of an entry, with its origin marked as recorded.
+
+    Args:
+        kind: the experiment's result type, a dataclass with the field `origin`.
+        entry: what the file holds.
+        where: file and experiment, for the error message.
+
+    Returns:
+        The result.
+
+    Raises:
+        RecordError: the result doesn't fit its type; the message names file and field.
+    """
+    origin = to_json(Origin(is_live=False, environment=entry.environment))
+    return read(kind, {**entry.result, "origin": origin}, f"{where}.result")
+
+
+def entry_of(result: Any, environment: Environment) -> Entry:
+    """Make the entry that a file keeps of a result.
+
+    Args:
+        result: what the experiment returned, a dataclass with the field `origin`.
+        environment: where it was measured.
+
+    Returns:
+        The entry; the environment takes the place of the result's own origin.
+    """
+    fields = to_json(result)
+    del fields["origin"]
+    return Entry(environment=environment, result=fields)
+
+
+def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
+    """Merge entries into a machine's file: new ones replace old ones, the rest stays.
+
+    Args:
+        path: the JSON file; made when missing, replaced in one step when there.
+        machine: its name.
+        entries: experiment id -> entry.
+
+    Returns:
+        What the file now holds.
+
+    Raises:
+        RecordError: the old file doesn't fit; it is left alone.
+        ValueError: the old file belongs to another machine.
+    """
+    kept = load(path) if path.exists() else None
+    if kept is not None and kept.machine != machine:
+        raise ValueError(
+            f"{path.name}: got results of {machine!r}, the file holds those of {kept.machine!r}; "
+            "one file a machine, so choose another --out."
+        )
+    merged = dict(sorted({**(kept.entries if kept else {}), **entries}.items()))
+    content = MachineFile(version=VERSION, machine=machine, entries=merged)
+    partial = path.with_suffix(".partial")
+    text = json.dumps(to_json(content), indent=1, ensure_ascii=False, allow_nan=False)
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
+    return content
