@@ -1,0 +1,182 @@
+"""The fork server: a small process that has imported torch once and forks ranks off itself.
+
+The caller can't fork (it has run threads) and a fresh interpreter imports torch for seconds.
+This process never runs the caller's code nor a torch operation, so it has one thread and its
+forks are safe. It ends with its caller, however that ends, and takes all ranks along.
+"""
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import os
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+
+from fuseshard.distributed.processes.frames import receive_note, send_note
+from fuseshard.distributed.processes.rank import STACK_SIGNAL, run_rank
+
+IDLE_S = 600.0
+"seconds without a run after which the server ends by itself"
+_PRELOADED = (  # what chapters use; together they would cost each rank a second or two
+    "torch.distributed.tensor",
+    "torch.distributed.fsdp",
+    "torch.distributed.pipelining",
+)
+_LOOK_ROUND_S = 1.0
+_PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+
+
+class Job:
+    """The ranks of one run and the channel to their caller."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.ranks: dict[int, int] = {}  # process id -> rank
+
+    def report(self, pid: int, status: int) -> None:
+        """Tell the caller that a rank has ended."""
+        note = {"ended": self.ranks.pop(pid), "status": status, "time_s": time.monotonic()}
+        with contextlib.suppress(OSError):  # the caller may be gone
+            send_note(self.channel, note)
+
+
+class ForkServer:
+    """Starts ranks on request, reports their end, and leaves none behind."""
+
+    def __init__(self, control: socket.socket, caller_pid: int) -> None:
+        self._control = control
+        self._caller_pid = caller_pid
+        self._jobs: list[Job] = []
+        self._wakeup, signalled = socket.socketpair()
+        self._wakeup.setblocking(False)
+        signalled.setblocking(False)
+        self._signalled = signalled
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(signalled.fileno(), warn_on_full_buffer=False)
+        # Processes that a rank starts and forgets become children of this one.
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+    def serve(self) -> None:
+        """Work until the caller is gone or has asked for nothing for a long time."""
+        idle_since = time.monotonic()
+        try:
+            # A pidfd isn't needed: the control socket closes when the caller dies. Only if a
+            # forked child of the caller holds it open does the look at the parent matter.
+            while os.getppid() == self._caller_pid:
+                sources = [self._control, self._wakeup, *(job.channel for job in self._jobs)]
+                ready, _, _ = select.select(sources, [], [], _LOOK_ROUND_S)
+                self._reap()
+                if self._control in ready and not self._accept():
+                    return
+                for job in [job for job in self._jobs if job.channel in ready]:
+                    self._obey(job)
+                if self._jobs:
+                    idle_since = time.monotonic()
+                elif time.monotonic() - idle_since > IDLE_S:
+                    return
+        finally:
+            for job in list(self._jobs):
+                self._end(job)
+            self._end_orphans()
+
+    def _accept(self) -> bool:
+        """Take a new job's channel; False when the caller is gone."""
+        note, files = receive_note(self._control)
+        if note is None:
+            return False
+        self._jobs.append(Job(socket.socket(fileno=files[0])))
+        return True
+
+    def _obey(self, job: Job) -> None:
+        note, files = receive_note(job.channel)
+        if note is None:
+            self._end(job)
+        elif "start" in note:
+            self._fork(job, note["start"], dict(zip(note["files"], files, strict=True)))
+        elif "stacks" in note:
+            for pid in job.ranks:
+                os.kill(pid, STACK_SIGNAL)
+
+    def _fork(self, job: Job, rank: int, files: dict[str, int]) -> None:
+        server_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            run_rank(rank, files, server_pid)
+        job.ranks[pid] = rank
+        for file in files.values():
+            os.close(file)
+
+    def _reap(self) -> None:
+        """Collect ended children; a rank's own children are killed with it."""
+        with contextlib.suppress(BlockingIOError):
+            self._wakeup.recv(4096)
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                # First look, then collect: until collected, the id can't belong to another.
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+                if ended is None:
+                    return
+                for job in self._jobs:
+                    if ended.si_pid in job.ranks:
+                        _kill(ended.si_pid)
+                _, status = os.waitpid(ended.si_pid, 0)
+                for job in self._jobs:
+                    if ended.si_pid in job.ranks:
+                        job.report(ended.si_pid, status)
+
+    def _end(self, job: Job) -> None:
+        """Kill what is left of a job; its channel closes when nothing is."""
+        for pid in job.ranks:
+            _kill(pid)
+        while job.ranks:
+            self._reap()
+            time.sleep(0.001)
+        self._jobs.remove(job)
+        if not self._jobs:
+            self._end_orphans()
+        job.channel.close()
+
+    def _end_orphans(self) -> None:
+        """Kill processes that ranks left behind, and theirs, until there are none."""
+        while orphans := _children(os.getpid()):
+            for pid in orphans:
+                _kill(pid)
+            self._reap()
+            time.sleep(0.001)
+
+
+def _kill(pid: int) -> None:
+    """Kill a process and the process group that it leads."""
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):
+            kill(pid, signal.SIGKILL)
+
+
+def _children(parent_pid: int) -> list[int]:
+    """Process ids of the direct children, ended but uncollected ones included."""
+    children = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                # The name in parentheses may hold spaces; the parent is the second field after.
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[1]) == parent_pid:
+                    children.append(int(folder.name))
+    return children
+
+
+def main(control_file: int, caller_pid: int) -> None:
+    """Import what ranks need, then serve."""
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, STACK_SIGNAL):
+        signal.signal(name, signal.SIG_DFL)  # a caller in the background had some ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for module in _PRELOADED:
+        importlib.import_module(module)
+    gc.collect()
+    gc.freeze()  # forks share these objects' memory until someone writes to it
+    ForkServer(socket.socket(fileno=control_file), caller_pid).serve()
