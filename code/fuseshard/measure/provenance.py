@@ -87,6 +87,22 @@ def num_cores() -> int:
     return os.cpu_count() or 1
 
 
+def free_memory_bytes() -> int | None:
+    """Return the memory that new processes could use, or None where the system doesn't say."""
+    meminfo = Path("/proc/meminfo")
+    if not meminfo.is_file():
+        return None
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.MULTILINE)
+    if match is None:
+        return None
+    free_bytes = int(match.group(1)) * 1024
+    limit, used = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
+    if limit.is_file() and used.is_file() and limit.read_text().strip() != "max":
+        # A container's limit, which /proc/meminfo doesn't know.
+        free_bytes = min(free_bytes, int(limit.read_text()) - int(used.read_text()))
+    return free_bytes
+
+
 @functools.cache
 def _cpu_model() -> str:
     cpuinfo = Path("/proc/cpuinfo")

@@ -1,0 +1,91 @@
+"""The command line: `python -m fuseshard doctor | record`.
+
+Each command imports what it needs when it is called, so that `doctor` also answers without torch.
+"""
+
+import argparse
+import importlib
+import pkgutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+EXPERIMENT_LAYERS = ("measure", "compiler", "kernels", "distributed")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Args:
+        arguments: the command line without the program; None takes the process's own.
+
+    Returns:
+        Exit status.
+    """
+    chosen = _parser().parse_args(arguments)
+    if chosen.command == "doctor":
+        from fuseshard import doctor  # noqa: PLC0415 - see the module's docstring
+
+        return doctor.main(quick=chosen.for_build)
+    return _record(chosen.only, chosen.out)
+
+
+def _record(only: str | None, out: Path | None) -> int:
+    """Run experiments and merge their results into the machine's file, one by one."""
+    from fuseshard.measure import experiments, recordings  # noqa: PLC0415 - they import torch
+    from fuseshard.measure.provenance import environment  # noqa: PLC0415
+
+    _import_experiments()
+    known = {item.id: item for item in experiments.registered()}
+    if only is not None and only not in known:
+        print(f"no experiment {only!r}; there are: {', '.join(known) or 'none'}", file=sys.stderr)
+        return 2
+    wanted = [known[only]] if only is not None else list(known.values())
+    able = [item for item in wanted if item.can_run()]
+    for item in wanted:
+        if item not in able:
+            print(f"{item.id}: left out, it needs {item.needs}")
+    machine = recordings.machine_name(environment())
+    path = out or recordings.RECORDINGS_FOLDER / f"{machine}.json"
+    for item in able:
+        print(f"{item.id}: measuring ...", flush=True)
+        recordings.save(path, machine, {item.id: item.record()})
+    print(f"{len(able)} of {len(wanted)} recorded" + (f" in {path}" if able else ""))
+    return 0 if able else 1
+
+
+def _import_experiments() -> None:
+    """Import every module that may hold experiments, which enters them in the registry."""
+    for layer in EXPERIMENT_LAYERS:
+        package = importlib.import_module(f"fuseshard.{layer}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            try:
+                importlib.import_module(module.name)
+            except ModuleNotFoundError as error:
+                if (error.name or "").startswith("fuseshard"):
+                    raise
+                print(f"{module.name}: left out, it needs {error.name}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m fuseshard", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    doctor = commands.add_parser("doctor", help="say whether the book can be built here")
+    doctor.add_argument(
+        "--for-build",
+        action="store_true",
+        help="only the quick checks, and only what is wrong; what `make book` calls first",
+    )
+    record = commands.add_parser("record", help="run the experiments that this machine can run")
+    record.add_argument("--only", metavar="ID", help="just this experiment")
+    record.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="where to write; default: the machine's file among the package's recordings",
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
