@@ -26,26 +26,35 @@ def environment_card(environment: measured.Environment) -> Table:
     return table.build()
 
 
-def origin_line(origin: measured.Origin | None) -> Origin | None:
+def origin_line(origin: measured.Origin | None, *, num_threads: int | None = None) -> Origin | None:
     """Make the line under a record from a measurement's origin; None stays None.
 
     Args:
         origin: of a Comparison, a Sweep or an experiment's result.
+        num_threads: threads that the timings took, if it was timings; the environment's own
+            count is the process's, not theirs.
     """
     if origin is None:
         return None
     environment = origin.environment
     details = asdict(environment)
     if origin.is_live:
-        return Origin(True, _live(environment), details)
+        return Origin(True, _live(environment, num_threads), details)
     return Origin(False, _recorded(environment), details)
 
 
-def _live(environment: measured.Environment) -> Word:
+def _live(environment: measured.Environment, num_threads: int | None) -> Word:
+    if num_threads is None:
+        return word(
+            "Measured while this page was built: {cpu}, torch {torch}, {date}.",
+            cpu=environment.cpu,
+            torch=environment.torch,
+            date=_day(environment),
+        )
     return word(
         "Measured while this page was built: {cpu}, {threads}, torch {torch}, {date}.",
         cpu=environment.cpu,
-        threads=_threads(environment.num_threads),
+        threads=_threads(num_threads),
         torch=environment.torch,
         date=_day(environment),
     )
@@ -81,7 +90,7 @@ def _card_rows(environment: measured.Environment) -> list[tuple[Text, Text]]:
         capability=environment.cpu_capability,
     )
     return [
-        (word("Date (UTC)"), plain(environment.date_utc.replace("T", " ").removesuffix("+00:00"))),
+        (word("Date (UTC)"), plain(environment.date_utc.replace("T", " ").removesuffix("Z"))),
         (word("System"), plain(environment.system)),
         (word("CPU"), cpu),
         (word("Torch's threads"), plain(environment.num_threads)),

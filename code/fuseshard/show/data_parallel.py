@@ -1,0 +1,219 @@
+"""Tables, figures and texts of the chapter on data parallelism, from differences and counts.
+
+Its timeline of buckets is in `fuseshard.show.charts.backward_timeline`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+
+from fuseshard import palette
+from fuseshard.show.figures import HOVER, FigureBuilder
+from fuseshard.show.numbers import number, size
+from fuseshard.show.records import Cell, Column, Figure, Number, Source, Table
+from fuseshard.show.sources import annotated_source, on
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Word, plain, word
+
+_LINE_COLUMNS = 88  # what fits beside the navigation without scrolling
+
+Formula = Callable[[int, int], float]
+"""bytes of all gradients, ranks -> bytes that one rank sends"""
+
+_VARIANTS = {
+    "by_hand": word("by hand, average"),
+    "ddp": word("DDP"),
+    "ddp_weighted": word("DDP, uneven shards, weighted loss"),
+    "ddp_uneven": word("DDP, uneven shards"),
+    "summed": word("by hand, sum"),
+}
+
+
+def difference_table(
+    differences: Mapping[str, Mapping[object, float]], bounds: Mapping[object, float]
+) -> Table:
+    """Judge largest differences from the reference: rounding or bug.
+
+    Args:
+        differences: variant -> dtype -> largest absolute difference; variants are "by_hand",
+            "ddp", "ddp_weighted", "ddp_uneven" and "summed".
+        bounds: dtype -> largest difference that rounding explains.
+
+    Raises:
+        ValueError: a variant has no name here.
+    """
+    unknown = sorted(set(differences) - set(_VARIANTS))
+    if unknown:
+        raise ValueError(
+            f"difference_table: got the variants {unknown}, must be among {sorted(_VARIANTS)} "
+            "(each edition has a name for these); rename them or add a name"
+        )
+    rows: list[tuple[Cell, ...]] = [
+        (
+            _VARIANTS[variant],
+            *(_scientific(found[dtype]) for dtype in bounds),
+            _verdict(found, bounds),
+        )
+        for variant, found in differences.items()
+    ]
+    allowed = (_scientific(bound) for bound in bounds.values())
+    rows.append((word("largest difference that rounding explains"), *allowed, plain("—")))
+    heads = (Column(plain(str(dtype).removeprefix("torch.")), numeric=True) for dtype in bounds)
+    return Table(
+        name="gradient-differences",
+        caption=word("Largest difference of a gradient from that of one process."),
+        columns=(Column(word("Gradient")), *heads, Column(word("Verdict"))),
+        rows=tuple(rows),
+    )
+
+
+def sent_bytes_table(
+    counts: Sequence[tuple[int, int, int]], formula: Formula, *, name: str = "sent-bytes"
+) -> Table:
+    """Put the bytes counted in one step beside the formula.
+
+    Args:
+        counts: (ranks, bytes of all gradients, bytes that one rank sent).
+        formula: from bytes of all gradients and ranks to bytes that one rank sends.
+        name: unique on its page.
+    """
+    table = TableBuilder(
+        name, word("Bytes that one rank sends in one training step, formula and count.")
+    )
+    table.counts(word("Ranks"), [ranks for ranks, _, _ in counts])
+    table.counts(word("Gradients"), [payload for _, payload, _ in counts], unit="B")
+    predicted = [formula(payload, ranks) for ranks, payload, _ in counts]
+    table.counts(word("Formula"), [int(value) for value in predicted], unit="B")
+    table.counts(word("Counted"), [sent for _, _, sent in counts], unit="B")
+    table.numbers(word("Counted over gradients"), [sent / payload for _, payload, sent in counts])
+    return table.build()
+
+
+def sent_bytes_figure(
+    counts: Sequence[tuple[int, int, int]], formula: Formula, *, most_ranks: int = 64
+) -> Figure:
+    """Draw the bytes that one rank sends against the number of ranks, one line a model size.
+
+    Args:
+        counts: as for `sent_bytes_table`.
+        formula: as for `sent_bytes_table`.
+        most_ranks: where the formula's lines end.
+    """
+    drawing = FigureBuilder("sent-bytes-by-ranks", height=430)
+    ranks = [2**power for power in range(1, most_ranks.bit_length())]
+    payloads = sorted({payload for _, payload, _ in counts})
+    lines = {payload: [formula(payload, count) for count in ranks] for payload in payloads}
+    drawing.log_axis("x", word("ranks"), ranks, number)
+    everything = [value for line in lines.values() for value in line]
+    drawing.log_axis("y", word("bytes that one rank sends in a step"), everything, size)
+    # A tick at each doubling, since ranks come in powers of two.
+    drawing.layout["xaxis"]["tickvals"] = ranks
+    drawing.layout["xaxis"]["ticktext"] = [drawing.say(plain(str(count))) for count in ranks]
+    _formula_lines(drawing, ranks, lines)
+    drawing.points(
+        word("counted"),
+        [count for count, _, _ in counts],
+        [sent for _, _, sent in counts],
+        palette.MEASURED,
+        hover=[size(sent) for _, _, sent in counts],
+    )
+    return drawing.build(
+        caption=word(
+            "Bytes per rank are proportional to the model and level off at twice its gradients: "
+            "from 2 to {ranks} ranks they grow by a factor of {factor}.",
+            ranks=most_ranks,
+            factor=number(formula(payloads[0], most_ranks) / formula(payloads[0], 2)),
+        ),
+        alt=word(
+            "{models} parallel curves on logarithmic axes, which rise from 2 ranks on and "
+            "flatten, with {points} counted points on them.",
+            models=len(payloads),
+            points=len(counts),
+        ),
+        table=sent_bytes_table(counts, formula, name="sent-bytes-drawn"),
+    )
+
+
+def unused_parameters_message(message: str) -> Source:
+    """Show what DDP says of parameters without a gradient, with notes on what matters.
+
+    Args:
+        message: the exception's text, as torch wrote it.
+
+    Raises:
+        ValueError: the text lacks what the notes hang on (torch has changed it).
+    """
+    return annotated_source(
+        "unused-parameters",
+        word("What DDP says in the second step."),
+        _wrapped(message),
+        language="text",
+        folded=False,
+        notes=[
+            on(
+                "finished reduction in the prior",
+                word("The first step failed; the second says so."),
+            ),
+            on("not used in producing", word("The cause: parameters without a gradient.")),
+            on("Parameter indices", word("Which: positions in model.parameters(), from 0.")),
+        ],
+    )
+
+
+def first_failure_message(message: str) -> Source:
+    """Show what the launcher says when one rank has failed.
+
+    Args:
+        message: `DistributedError`'s text.
+    """
+    return annotated_source(
+        "first-failure",
+        word("What the launcher says when one rank raises."),
+        message,
+        language="text",
+        folded=True,
+        notes=[
+            on("failed first", word("The rank to blame leads.")),
+            on(
+                "was stopped|raised: .*(peer|closed)",
+                word("Its peers follow, and where they stood."),
+            ),
+        ],
+    )
+
+
+def _formula_lines(
+    drawing: FigureBuilder, ranks: Sequence[int], lines: Mapping[int, Sequence[float]]
+) -> None:
+    """Add one trace with a gap between its lines, and each line's model at its end."""
+    values = [value for line in lines.values() for value in (*line, None)]
+    drawing.trace(
+        type="scatter",
+        name=drawing.say(word("formula")),
+        mode="lines",
+        x=[count for _ in lines for count in (*ranks, None)],
+        y=values,
+        line={"color": palette.FORMULA.light, "dash": palette.FORMULA.dash, "width": 2.5},
+        hovertext=[drawing.say(plain(size(value) if value else "")) for value in values],
+        hovertemplate=HOVER,
+    )
+    for payload, line in lines.items():
+        label = word("gradients: {size}", size=size(payload))
+        drawing.note(ranks[-1], line[-1], label, xanchor="right", yanchor="bottom", yshift=4)
+
+
+def _verdict(found: Mapping[object, float], bounds: Mapping[object, float]) -> Word:
+    is_rounding = all(found[dtype] <= bound for dtype, bound in bounds.items())
+    return word("rounding") if is_rounding else word("bug")
+
+
+def _scientific(value: float) -> Number:
+    """Print a small difference as 5.6e-17, and none at all as 0."""
+    return Number(value, f"{value:.1e}" if value else "0")
+
+
+def _wrapped(text: str) -> str:
+    """Break long lines of a message at spaces, and leave out lines that hold nothing."""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(textwrap.fill(line, _LINE_COLUMNS) for line in lines if line)
