@@ -20,7 +20,9 @@ NUM_STEPS = 3
 
 def make_model() -> nn.Sequential:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(7, 31), nn.Tanh(), nn.Linear(31, 13), nn.Tanh(), nn.Linear(13, 3))
+    return nn.Sequential(
+        nn.Linear(7, 31), nn.Tanh(), nn.Linear(31, 13), nn.Tanh(), nn.Linear(13, 3)
+    )
 
 
 def backward_passes(rank: int, world_size: int, is_recorded: bool):
