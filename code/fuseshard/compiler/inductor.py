@@ -1,0 +1,141 @@
+"""Reading, running and timing the module that Inductor writes.
+
+R = rows of the input, D = features of a row (width), V = results of a row (vocabulary).
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+# Private, checked on torch 2.11 and 2.13: the loader that Inductor uses for its own modules.
+from torch._inductor.codecache import PyCodeCache
+
+from fuseshard.compiler.records import Kernel
+from fuseshard.models.minigpt import MiniGPT
+
+_KERNEL = re.compile(
+    r"^(?P<name>\w+) = async_compile\.(?P<how>cpp\w*|triton)\((?P<before>.*?)"
+    r"r?(?P<quote>'{3}|\"{3})(?P<code>.*?)(?P=quote)",
+    re.MULTILINE | re.DOTALL,
+)
+_EXTERN_CALL = re.compile(r"\bextern_kernels\.(\w+)\(")
+
+
+def kernels(source: str) -> tuple[Kernel, ...]:
+    """List the kernels in a module that Inductor wrote, in the order of the module.
+
+    Args:
+        source: one text of `Stages.source`.
+
+    Returns:
+        The kernels; empty when the module only calls libraries.
+    """
+    return tuple(
+        Kernel(
+            name=found["name"],
+            language="triton" if found["how"] == "triton" else "cpp",
+            code=found["code"].strip("\n"),
+        )
+        for found in _KERNEL.finditer(source)
+    )
+
+
+def extern_calls(source: str) -> tuple[str, ...]:
+    """List the library functions that a module calls instead of a kernel of its own.
+
+    Args:
+        source: one text of `Stages.source`.
+
+    Returns:
+        Names such as "addmm", in the order of the calls.
+    """
+    return tuple(_EXTERN_CALL.findall(source))
+
+
+def wrapper(source: str) -> str:
+    """Cut out the function that runs the kernels: allocations, library calls, kernel calls.
+
+    Args:
+        source: one text of `Stages.source`.
+
+    Returns:
+        The text of `call`, without the class around it.
+
+    Raises:
+        ValueError: the module has no function of that name.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and node.name == "call":
+            lines = source.splitlines()[node.lineno - 1 : node.end_lineno]
+            return "\n".join(line[node.col_offset :] for line in lines)
+    raise ValueError(
+        "wrapper: got a module without a function `call`, must be one that Inductor wrote "
+        "(only those have it); pass one text of Stages.source."
+    )
+
+
+def load(source: str) -> Callable[[list[torch.Tensor]], tuple[Any, ...]]:
+    """Compile a module that Inductor wrote, edited or not, and return its `call`.
+
+    Args:
+        source: one text of `Stages.source`.
+
+    Returns:
+        A function of one list, the inputs in the order of the ATen graph; it empties the list.
+
+    Raises:
+        ValueError: the module has no function `call`.
+    """
+    wrapper(source)
+    call: Callable[[list[torch.Tensor]], tuple[Any, ...]] = PyCodeCache.load(source).call
+    return call
+
+
+def softmax_by_hand(logits: torch.Tensor) -> torch.Tensor:
+    """Compute softmax over the last dim out of five operators: amax, sub, exp, sum, div.
+
+    Args:
+        logits: [..., V]; not modified.
+
+    Returns:
+        [..., V], each row positive and with sum 1.
+    """
+    shifted = logits - logits.amax(dim=-1, keepdim=True)  # the largest exponent becomes 0
+    exps = shifted.exp()
+    return exps / exps.sum(dim=-1, keepdim=True)
+
+
+def library_softmax(logits: torch.Tensor) -> torch.Tensor:
+    """Compute softmax over the last dim with PyTorch's one operator for it.
+
+    Args:
+        logits: [..., V]; not modified.
+
+    Returns:
+        [..., V], each row positive and with sum 1.
+    """
+    return torch.softmax(logits, dim=-1)
+
+
+def head_with(
+    softmax: Callable[[torch.Tensor], torch.Tensor], *, device: str = "cpu"
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Make MiniGPT's last step: its head, `Linear(64, 600)`, and then a softmax.
+
+    Args:
+        softmax: [R, V] to [R, V], over the last dim.
+        device: where the parameters lie.
+
+    Returns:
+        A function of [R, D] hidden states that returns [R, V] probabilities.
+    """
+    head: nn.Linear = MiniGPT().head.to(device).requires_grad_(False)
+
+    def probabilities(hidden: torch.Tensor) -> torch.Tensor:
+        return softmax(head(hidden))
+
+    return probabilities

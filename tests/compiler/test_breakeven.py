@@ -1,0 +1,48 @@
+"""The size sweep. Oracle: the sweep's own interface and eager PyTorch; two compiles a size."""
+
+import pytest
+import torch
+from fuseshard.compiler import breakeven
+from fuseshard.compiler.breakeven import cpu_size_sweep, gpu_size_sweep, head_sweep
+from fuseshard.compiler.graphs import graphs_captured
+from fuseshard.compiler.inductor import softmax_by_hand
+from fuseshard.compiler.records import HeadSweep
+from fuseshard.measure.records import to_json
+from fuseshard.measure.schema import read
+
+
+@pytest.fixture(scope="module")
+def swept() -> HeadSweep:
+    return head_sweep((1, 12), budget_s=0.2)
+
+
+def test_both_ways_are_timed_at_every_size(swept: HeadSweep) -> None:
+    assert swept.by_hand.sizes == swept.library.sizes == (1, 12)
+    assert (swept.device, swept.width, swept.vocabulary) == ("cpu", 64, 600)
+    for way in (swept.by_hand, swept.library):
+        for point in way.points:
+            names = [timing.name for timing in point.comparison.timings]
+            assert names == [breakeven.EAGER, breakeven.COMPILED]
+
+
+def test_a_sweep_survives_its_recording(swept: HeadSweep) -> None:
+    assert read(HeadSweep, to_json(swept), "recording") == swept
+
+
+def test_the_compiled_variant_is_compiled_and_equal_to_eager() -> None:
+    variants = breakeven._variants(softmax_by_hand, 12, "cpu")
+    results = {}
+    compiled_graphs = graphs_captured(lambda: results.update(c=variants[breakeven.COMPILED]()))
+    assert compiled_graphs == 1
+    assert graphs_captured(lambda: results.update(e=variants[breakeven.EAGER]())) == 0
+    torch.testing.assert_close(results["c"], results["e"])
+
+
+def test_the_experiments_say_what_they_need() -> None:
+    assert (cpu_size_sweep.needs, gpu_size_sweep.needs) == ("cpu", "cuda")
+
+
+@pytest.mark.parametrize("rows", [(), (4, 4), (8, 2)])
+def test_sizes_must_grow(rows: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="required at least one, growing"):
+        head_sweep(rows)
