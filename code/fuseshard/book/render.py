@@ -1,0 +1,84 @@
+"""Outputs are data: MyST-NB hands our mime types over, this edition's HTML goes into the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from docutils import nodes
+from myst_nb.core.render import MimeData, MimeRenderPlugin, NbElementRenderer
+from sphinx.application import Sphinx
+
+from fuseshard.book.assets import DARK_ID, figure_script
+from fuseshard.book.catalog import catalog_of
+from fuseshard.book.draw.figure import figure_html
+from fuseshard.book.draw.parts import Voice, check_html
+from fuseshard.book.draw.source import source_html
+from fuseshard.book.draw.table import table_html
+from fuseshard.book.messages import BookError, Subtype
+from fuseshard.palette import LIGHT_TO_DARK
+from fuseshard.show.records import CHECK_MIME, FIGURE_MIME, SOURCE_MIME, TABLE_MIME
+from fuseshard.show.words import VERSION, WORD_MIME
+
+Draw = Callable[[Any, Voice], str]
+
+BLOCKS: dict[str, Draw] = {
+    FIGURE_MIME: figure_html,
+    TABLE_MIME: table_html,
+    SOURCE_MIME: source_html,
+    CHECK_MIME: check_html,
+}
+
+
+class FuseShardRenderer(MimeRenderPlugin):
+    """MyST-NB's plug-in (`myst_nb.mime_renderers` in pyproject.toml) for the book's records."""
+
+    mime_priority_overrides: ClassVar[Sequence[tuple[str, str, int | None]]] = [
+        ("*", mime, 1) for mime in (*BLOCKS, WORD_MIME)
+    ]
+
+    @staticmethod
+    def handle_mime(
+        renderer: NbElementRenderer, data: MimeData, inline: bool
+    ) -> list[nodes.Element] | None:
+        """Return the nodes of one of our outputs, or None for any other."""
+        env = renderer.renderer.sphinx_env
+        if data.mime_type not in (*BLOCKS, WORD_MIME) or env is None:
+            return None
+        record: Any = data.content
+        voice = Voice(catalog_of(env.app), _where(env.docname, data, record))
+        _check_version(record, data.mime_type, voice.where)
+        if data.mime_type == WORD_MIME:
+            text = voice.catalog.render(record["word"], voice.where)
+            word = nodes.inline(text, text, classes=["pasted-text"])
+            return [word] if inline else [nodes.paragraph("", "", word)]
+        if data.mime_type == FIGURE_MIME:
+            _add_scripts(renderer, env.app)
+        html = BLOCKS[data.mime_type](record, voice)
+        return [nodes.raw(text=html, format="html", classes=["output"])]
+
+
+def _where(docname: str, data: MimeData, record: Any) -> str:
+    line = f":{data.line}" if data.line else ""
+    name = record.get("name", "")
+    return f"{docname}.md{line}" + (f" ({name})" if name else "")
+
+
+def _check_version(record: Any, mime: str, where: str) -> None:
+    if record.get("version") != VERSION:
+        raise BookError(
+            Subtype.RECORD,
+            f"{mime} has version {record.get('version')!r}, must be {VERSION}; build again, so "
+            "that the cell is executed with this release",
+            where,
+        )
+
+
+def _add_scripts(renderer: NbElementRenderer, app: Sphinx) -> None:
+    """Load the drawing script, and the colours of the dark theme, on this page."""
+    colours = json.dumps(dict(LIGHT_TO_DARK))
+    renderer.add_js_file(
+        DARK_ID, None, {"type": "application/json", "id": DARK_ID, "body": colours}
+    )
+    renderer.add_js_file("fuseshard-figures", *figure_script(app))

@@ -1,0 +1,49 @@
+"""The kernel of a build: this Python, whatever else is installed or set on the machine."""
+
+from __future__ import annotations
+
+import sys
+
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import AsyncKernelManager
+
+KERNEL_ENV = {
+    # What a reader's shell has set must neither print into a page nor hide a warning.
+    "TORCH_LOGS": "",
+    "TORCH_COMPILE_DEBUG": "0",
+    "PYTHONWARNINGS": "",
+    # Messages of compilers and tools in one language, numbers in one format.
+    "LC_ALL": "C.UTF-8",
+    "NO_COLOR": "1",
+    # Sets of strings in the same order in every build.
+    "PYTHONHASHSEED": "0",
+    # ipykernel's hint about frozen modules is for debuggers, not for the page.
+    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+}
+"""added to the environment of every kernel; part of every page's key"""
+
+
+class BuildKernels(KernelSpecManager):
+    """Knows one kernel, whatever its name: this very Python.
+
+    A `python3` kernel in the user's home would otherwise win, and run another environment.
+    """
+
+    ipython_dir = ""
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """Return the kernel's command line and environment."""
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        env = {**KERNEL_ENV, "IPYTHONDIR": self.ipython_dir}
+        return KernelSpec(argv=argv, display_name="Python 3", language="python", env=env)
+
+
+def make_manager(ipython_dir: str) -> AsyncKernelManager:
+    """Make the manager of a kernel that isn't started yet.
+
+    Args:
+        ipython_dir: an empty folder, in the place of the user's profile and its start-up files.
+    """
+    kernels = BuildKernels()
+    kernels.ipython_dir = ipython_dir
+    return AsyncKernelManager(kernel_spec_manager=kernels, kernel_name="python3")
