@@ -116,7 +116,7 @@ def _gpus(environment: measured.Environment) -> str | None:
     """One GPU by its name, several with their number, which needs no translation."""
     if environment.gpu is None or environment.num_gpus <= 1:
         return environment.gpu
-    return f"{environment.num_gpus} × {environment.gpu}"  # noqa: RUF001 - the sign is meant
+    return f"{environment.num_gpus} × {environment.gpu}"
 
 
 def _threads(num_threads: int) -> Word:

@@ -67,8 +67,8 @@ class FigureBuilder:
             known = Plain(english)
         if known is not None and known != text:
             raise ValueError(
-                f"figure {self._name!r}: {known!r} and {text!r} both read {english!r}, so an edition "
-                "can't tell which one to put there; reword one of them"
+                f"figure {self._name!r}: {known!r} and {text!r} both read {english!r}, so an "
+                "edition can't tell which one to put there; reword one of them"
             )
         if isinstance(text, Word):
             self._words[english] = text

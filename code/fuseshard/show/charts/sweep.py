@@ -52,7 +52,7 @@ def sweep_figure(
             finding=break_even_finding(sweep, candidate, labels, size),
         ),
         alt=_alt(sweep, known, size),
-        table=_table(f"{name}-table", sweep, candidate, known, (subject, size)),
+        table=_table(f"{name}-table", sweep, candidate, known, subject=subject, size=size),
         origin=origin_line(sweep.origin, num_threads=first.num_threads),
     )
 
@@ -126,10 +126,11 @@ def _table(
     sweep: Sweep,
     candidate: str,
     known: Mapping[str, Variant],
-    subject_and_size: tuple[Word, Word],
+    *,
+    subject: Word,
+    size: Word,
 ) -> Table:
     """Show medians and quartiles at each size, and the candidate's ratio and verdict."""
-    subject, size = subject_and_size
     table = TableBuilder(name, word("{subject}: times at each size.", subject=subject))
     table.counts(size, list(sweep.sizes))
     for variant_name, variant in known.items():

@@ -89,7 +89,7 @@ def timeline_figure(
     for kind in get_args(Kind):
         own = [span for span in spans if span.kind == kind]
         if own:
-            _draw(drawing, kind, own, unit, in_seconds)
+            _draw(drawing, kind, own, unit=unit, in_seconds=in_seconds)
     table = TableBuilder(f"{name}-table", word("Start and end of each span."))
     table.texts(word("Lane"), [span.lane for span in spans])
     table.texts(word("Activity"), [kind_word(span.kind) for span in spans])
@@ -100,7 +100,7 @@ def timeline_figure(
 
 
 def _draw(
-    drawing: FigureBuilder, kind: Kind, spans: Sequence[Span], unit: float, in_seconds: bool
+    drawing: FigureBuilder, kind: Kind, spans: Sequence[Span], *, unit: float, in_seconds: bool
 ) -> None:
     mark = palette.MARKS[kind]
     lengths = [span.end - span.start for span in spans]

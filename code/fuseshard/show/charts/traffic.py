@@ -12,7 +12,6 @@ from fuseshard.show.records import Figure, Origin
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
 
-
 _ALL_DIGITS = 12
 """more than any count of bytes here has; rounding would hide a difference"""
 
