@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fuseshard import palette
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import number, size
+from fuseshard.show.numbers import number, size, size_unit
 from fuseshard.show.records import Cell, Column, Figure, Number, Source, Table
 from fuseshard.show.sources import annotated_source, on
 from fuseshard.show.tables import TableBuilder
@@ -107,9 +107,11 @@ def sent_bytes_figure(
     drawing.log_axis("x", word("ranks"), ranks, number)
     everything = [value for line in lines.values() for value in line]
     drawing.log_axis("y", word("bytes that one rank sends in a step"), everything, size)
-    # A tick at each doubling, since ranks come in powers of two.
-    drawing.layout["xaxis"]["tickvals"] = ranks
-    drawing.layout["xaxis"]["ticktext"] = [drawing.say(plain(str(count))) for count in ranks]
+    # Ranks and sizes both come in powers of two, so ticks do as well.
+    sizes = [2**power for power in range(10, 40) if min(everything) <= 2**power <= max(everything)]
+    for axis, ticks, show in (("xaxis", ranks, str), ("yaxis", sizes, _whole_size)):
+        texts = [drawing.say(plain(show(tick))) for tick in ticks]
+        drawing.layout[axis] |= {"tickvals": ticks, "ticktext": texts}
     _formula_lines(drawing, ranks, lines)
     drawing.points(
         word("counted"),
@@ -201,6 +203,12 @@ def _formula_lines(
     for payload, line in lines.items():
         label = word("gradients: {size}", size=size(payload))
         drawing.note(ranks[-1], line[-1], label, xanchor="right", yanchor="bottom", yshift=4)
+
+
+def _whole_size(num_bytes: int) -> str:
+    """Print a power of two without decimals: 524288 is "512 KiB"."""
+    symbol, unit_bytes = size_unit([num_bytes])
+    return f"{int(num_bytes / unit_bytes)} {symbol}"
 
 
 def _verdict(found: Mapping[object, float], bounds: Mapping[object, float]) -> Word:
