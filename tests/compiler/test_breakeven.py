@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from fuseshard.compiler import breakeven
 from fuseshard.compiler.breakeven import cpu_size_sweep, gpu_size_sweep, head_sweep
 from fuseshard.compiler.graphs import graphs_captured

@@ -1,6 +1,7 @@
 """Scripts in a process of their own. Oracle: the script's own text; processes, no ranks."""
 
 import pytest
+
 from fuseshard.compiler.child import run_script
 
 

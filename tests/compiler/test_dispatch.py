@@ -1,5 +1,6 @@
 """The dispatcher trace. Oracles: TorchDispatchMode, and sizes counted by hand; one compile."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -8,10 +9,11 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
 from fuseshard.compiler.dispatch import trace
 from fuseshard.compiler.inductor import head_with, library_softmax, softmax_by_hand
 from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
-from torch.utils._python_dispatch import TorchDispatchMode
 
 ROWS, VOCABULARY = 7, 600
 TABLE_BYTES = ROWS * VOCABULARY * 4
@@ -143,7 +145,7 @@ def test_the_backward_pass_is_in_the_trace() -> None:
 def test_depth_grows_by_one_at_a_time_and_starts_at_zero() -> None:
     depths = [call.depth for call in trace(MiniGPT(SMALL), torch.zeros(1, 7).long()).calls]
     assert depths[0] == 0
-    assert all(after <= before + 1 for before, after in zip(depths, depths[1:], strict=False))
+    assert all(after <= before + 1 for before, after in itertools.pairwise(depths))
     assert max(depths) >= 3
 
 

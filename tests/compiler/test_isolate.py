@@ -4,6 +4,7 @@ import functools
 
 import pytest
 import torch
+
 from fuseshard.compiler.isolate import isolated
 
 OFFSET = 3
@@ -21,7 +22,7 @@ class Holder:
         return x * self.weight
 
 
-def closure(inside: int):  # noqa: ANN201
+def closure(inside: int):
     def add(x: int) -> int:
         return x + inside
 
@@ -39,7 +40,7 @@ def closure(inside: int):  # noqa: ANN201
         (abs, -7),
     ],
 )
-def test_a_copy_computes_the_same(fn, argument) -> None:  # noqa: ANN001
+def test_a_copy_computes_the_same(fn, argument) -> None:
     assert isolated(fn)(argument) == fn(argument)
 
 
@@ -59,6 +60,6 @@ def test_each_wrapper_of_a_module_has_a_code_object_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("compiled", [torch.compile(scaled), torch.compile(torch.nn.Identity())])
-def test_a_compiled_function_is_refused(compiled) -> None:  # noqa: ANN001
-    with pytest.raises(ValueError, match="already compiled.*pass what you gave to torch.compile"):
+def test_a_compiled_function_is_refused(compiled) -> None:
+    with pytest.raises(ValueError, match=r"already compiled.*pass what you gave to torch\.compile"):
         isolated(compiled)

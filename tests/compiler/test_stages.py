@@ -9,11 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from torch import nn
+from torch._dynamo.utils import counters
+
 from fuseshard.compiler.inductor import head_with, library_softmax
 from fuseshard.compiler.records import Stages
 from fuseshard.compiler.stages import capture
-from torch import nn
-from torch._dynamo.utils import counters
 
 ROWS = 7
 
@@ -105,7 +106,7 @@ def test_a_break_gives_two_graphs_and_its_reason(broken: Stages) -> None:
 def test_a_second_capture_is_complete_again_and_equal(inference: Stages) -> None:
     """No cache may answer, or the stages after it would be missing; and texts are reproducible."""
     again = capture(head_with(library_softmax), hidden())
-    strip = re.compile(r"__compiled_fn_\d+")
+    strip = re.compile(r"__compiled_fn_\d+|AOT ID: .*")  # both count compiles of the process
     for stage in STAGES:
         first, second = getattr(inference, stage)[0], getattr(again, stage)[0]
         assert strip.sub("", first) == strip.sub("", second), stage
@@ -143,9 +144,11 @@ def test_a_compiled_function_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "fn", [lambda x: len(x), torch.compiler.disable(breaks_in_the_middle)], ids=["plain", "disabled"]
+    "fn",
+    [lambda x: len(x) + 1, torch.compiler.disable(breaks_in_the_middle)],
+    ids=["plain", "disabled"],
 )
-def test_zero_graphs_are_an_error(fn) -> None:  # noqa: ANN001
+def test_zero_graphs_are_an_error(fn) -> None:
     with pytest.raises(ValueError, match="gave 0 graphs, must give at least 1"):
         capture(fn, hidden())
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+
 from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
 SMALL = MiniGPTConfig(vocabulary=11, width=12, num_layers=2, num_heads=3, context=7)

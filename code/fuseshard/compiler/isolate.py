@@ -20,7 +20,10 @@ def isolated(fn: Callable[..., Any]) -> Callable[..., Any]:
     Raises:
         ValueError: `fn` was made by torch.compile.
     """
-    if hasattr(fn, "_torchdynamo_orig_callable") or hasattr(fn, "_orig_mod"):
+    is_wrapped = hasattr(fn, "_torchdynamo_orig_callable") or hasattr(fn, "_orig_mod")
+    # torch.compiler.disable wraps too; such a function stays as it is, inside one of ours.
+    is_disabled = getattr(fn, "_torchdynamo_disable", False)
+    if is_wrapped and not is_disabled:
         raise ValueError(
             f"isolated: got {getattr(fn, '__name__', type(fn).__name__)}, already compiled; "
             "must be the function itself (a second torch.compile around a compiled function "
@@ -28,7 +31,7 @@ def isolated(fn: Callable[..., Any]) -> Callable[..., Any]:
         )
     if isinstance(fn, MethodType):
         return MethodType(_copy(fn.__func__), fn.__self__)
-    if isinstance(fn, FunctionType):
+    if isinstance(fn, FunctionType) and not is_disabled:
         return _copy(fn)
 
     def call(*args: Any, **kwargs: Any) -> Any:

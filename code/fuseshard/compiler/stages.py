@@ -107,6 +107,7 @@ def _hooks(log: _Log) -> Iterator[None]:
     """Listen to Dynamo and Inductor, and keep their caches out of the way."""
 
     def keep_joint(graph: torch.fx.Graph) -> None:
+        assert graph.owning_module is not None
         log.joint.append(_readable(graph.owning_module))
 
     def keep_loops(nodes: list[Any]) -> list[Any]:
