@@ -127,7 +127,7 @@ def result_of(kind: type[R], entry: Entry, where: str) -> R:
         RecordError: the result doesn't fit its type; the message names file and field.
     """
     origin = to_json(Origin(is_live=False, environment=entry.environment))
-    return read(kind, {**entry.result, "origin": origin}, f"{where}.result")
+    return read(kind, {**_as_recorded(entry.result), "origin": origin}, f"{where}.result")
 
 
 def entry_of(result: Any, environment: Environment) -> Entry:
@@ -142,7 +142,7 @@ def entry_of(result: Any, environment: Environment) -> Entry:
     """
     fields = to_json(result)
     del fields["origin"]
-    return Entry(environment=environment, result=fields)
+    return Entry(environment=environment, result=_as_recorded(fields))
 
 
 def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
@@ -173,3 +173,13 @@ def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
     return content
+
+
+def _as_recorded(value: Any) -> Any:
+    """The same data, with every origin inside it marked as recorded: parts of a result, too."""
+    if isinstance(value, list):
+        return [_as_recorded(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    marked = {key: _as_recorded(item) for key, item in value.items()}
+    return {**marked, "is_live": False} if "is_live" in marked else marked
