@@ -1,0 +1,48 @@
+"""Keep the Spanish edition up to date with the English one.
+
+    python tools/freshness.py                             list the sections that need a review
+    python tools/freshness.py accept compile/inductor.md  record a review (no page: all of them)
+
+An English section changed: bring its Spanish twin up to date, then accept the page. Where the
+Spanish is right as it stands, say so with --spanish-still-right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from bookcheck.freshness import Stale, accept, stale
+from bookcheck.pages import english_pages
+
+
+def accept_pages(pages: list[Path], waiting: list[Stale], *, still_right: bool) -> list[Stale]:
+    """Accept the pages, but for those whose Spanish wasn't touched; return what was refused."""
+    refused = []
+    for page in pages:
+        untouched = [s for s in waiting if s.page == page.as_posix() and not s.spanish_changed]
+        if untouched and not still_right:
+            refused += untouched
+        else:
+            accept(page)
+    return refused
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Keep the Spanish edition up to date.")
+    parser.add_argument("action", nargs="?", choices=["list", "accept"], default="list")
+    parser.add_argument("pages", nargs="*", type=Path, help="English pages, relative to book/")
+    parser.add_argument("--spanish-still-right", action="store_true")
+    arguments = parser.parse_args()
+    waiting = stale()
+    if arguments.action == "accept":
+        pages = arguments.pages or english_pages()
+        waiting = accept_pages(pages, waiting, still_right=arguments.spanish_still_right)
+    for section in waiting:
+        print(section)
+    return 1 if waiting else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
