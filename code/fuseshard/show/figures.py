@@ -197,7 +197,16 @@ class FigureBuilder:
         hover: Sequence[str],
         **settings: Any,
     ) -> None:
-        """Draw bars; arguments as for `points`, settings such as `orientation` and `base`."""
+        """Draw bars, on numbers or categories.
+
+        Args:
+            label: their name in the legend.
+            x: positions, or lengths if the bars lie.
+            y: heights, or positions if the bars lie.
+            mark: colour and pattern, from `palette`.
+            hover: text of each bar under the pointer, numbers and units only.
+            **settings: plotly's own for a bar trace, e.g. `orientation` and `base`.
+        """
         self.trace(
             type="bar",
             name=self.say(label),

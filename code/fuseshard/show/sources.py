@@ -47,7 +47,13 @@ def on(first: str, text: Word, *, last: str | None = None, occurrence: int = 1) 
 
 
 def lines(first: int, last: int, text: Word) -> Note:
-    """Hang a note on lines first to last (1-based, inclusive); for code that doesn't change."""
+    """Hang a note on numbered lines; for code that doesn't change.
+
+    Args:
+        first: 1-based.
+        last: 1-based, inclusive.
+        text: what the reader should see there.
+    """
     return Note(first, last, text)
 
 

@@ -117,8 +117,8 @@ class TableBuilder:
         Raises:
             ValueError: there is no column, or their lengths differ.
         """
-        lengths = {str(column.title): len(cells) for column, cells in self._columns}
-        if len(set(lengths.values())) != 1:
+        lengths = [(str(column.title), len(cells)) for column, cells in self._columns]
+        if len({length for _, length in lengths}) != 1:
             raise ValueError(
                 f"table {self._name!r}: columns have {lengths} cells, must be at least one column "
                 "and all of one length (a row takes a cell of each); add what is missing"

@@ -8,7 +8,7 @@ from fuseshard import palette
 from fuseshard.show.charts.variants import listed
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number, size_unit
-from fuseshard.show.records import Figure, Origin
+from fuseshard.show.records import Figure, Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
 
@@ -57,19 +57,26 @@ def bytes_figure(
     ):
         hover = [f"{_exact(value)} B" for value in values]
         draw(label, ranks, [value / unit_bytes for value in values], mark, hover=hover)
-    table = TableBuilder(f"{name}-table", word("{subject}, to the byte.", subject=subject))
+    return drawing.build(
+        caption=_caption(subject, world_sizes, measured_bytes, formula_bytes),
+        alt=_alt(world_sizes, measured_bytes),
+        table=_table(f"{name}-table", subject, (world_sizes, measured_bytes, formula_bytes)),
+        origin=origin,
+    )
+
+
+def _table(
+    name: str, subject: Word, columns: tuple[Sequence[int], Sequence[int], Sequence[float]]
+) -> Table:
+    world_sizes, measured_bytes, formula_bytes = columns
+    table = TableBuilder(name, word("{subject}, to the byte.", subject=subject))
     table.counts(word("World size"), world_sizes)
     table.counts(word("Measured"), measured_bytes, unit="B")
     if all(value == int(value) for value in formula_bytes):
         table.counts(word("Formula"), [int(value) for value in formula_bytes], unit="B")
     else:
         table.numbers(word("Formula"), formula_bytes, unit="B", significant=_ALL_DIGITS)
-    return drawing.build(
-        caption=_caption(subject, world_sizes, measured_bytes, formula_bytes),
-        alt=_alt(world_sizes, measured_bytes),
-        table=table.build(origin=origin),
-        origin=origin,
-    )
+    return table.build()
 
 
 def _exact(num_bytes: float) -> str:
