@@ -33,7 +33,7 @@ def quote(**values: object) -> None:
         bundle, metadata = format_display_data(_quotable(name, value))
         metadata["scrapbook"] = {"name": name, "mime_prefix": GLUE_PREFIX}
         stored = {GLUE_PREFIX + mime: data for mime, data in bundle.items()}
-        display(stored, raw=True, metadata=metadata)  # type: ignore[no-untyped-call]
+        display(stored, raw=True, metadata=metadata)
 
 
 def _quotable(name: str, value: object) -> Any:
