@@ -6,7 +6,6 @@ the failure that came first, and leaves nothing behind. How: a small fork server
 """
 
 import inspect
-import linecache
 import logging
 import math
 import os
@@ -17,13 +16,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
 import torch
 import torch.distributed as dist
 
 from fuseshard.distributed.processes.caller import ForkServers, read_memory_file
 from fuseshard.distributed.processes.failures import DistributedError, RankFailure
 from fuseshard.distributed.processes.job import Job
+from fuseshard.distributed.processes.packing import pack, sources_without_file
 from fuseshard.distributed.processes.rank import Call
 
 __all__ = ["DistributedError", "RankFailure", "run"]
@@ -72,9 +71,9 @@ def run(
             environment=environment,
             directory=str(Path.cwd()),
             import_paths=list(sys.path),
-            cell_sources=_sources_without_file(),
+            cell_sources=sources_without_file(),
             start_environment=start_environment,
-            function=_pack(worker, args),
+            function=pack(worker, args),
         )
         return _run(call, listener)
 
@@ -134,30 +133,6 @@ def _show_output(job: Job) -> None:
     if lines:
         sys.stdout.write("".join(lines))
         sys.stdout.flush()
-
-
-def _sources_without_file() -> dict[str, Any]:
-    """The source of code that was typed into cells, for tracebacks."""
-    return {
-        name: entry
-        for name, entry in list(linecache.cache.items())
-        if len(entry) == 4 and entry[1] is None
-    }
-
-
-def _pack(worker: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
-    """Pickle the worker with the cell globals that it uses, and its arguments."""
-    named = [("worker", worker), *((f"args[{index}]", arg) for index, arg in enumerate(args))]
-    for name, value in named:
-        try:
-            cloudpickle.dumps(value)
-        except Exception as error:
-            raise ValueError(
-                f"run: {name} is a {type(value).__name__} that can't be sent to another process "
-                f"({error}); each rank works on a copy, so pass plain data, tensors or modules "
-                "and open files, locks and process groups inside the worker"
-            ) from error
-    return cloudpickle.dumps((worker, args))
 
 
 def _check(worker: Any, world_size: Any, args: Any, timeout: Any, backend: Any) -> None:

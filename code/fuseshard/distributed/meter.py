@@ -194,7 +194,9 @@ def _group_of(args: Sequence[Any]) -> dist.ProcessGroup:
 
     There is no public way from a name to its group; checked on torch 2.11 and 2.13.
     """
-    from torch.distributed.distributed_c10d import _resolve_process_group
+    from torch.distributed.distributed_c10d import (  # type: ignore[attr-defined]
+        _resolve_process_group,
+    )
 
     for arg in args:
         if isinstance(arg, torch.ScriptObject) and "ProcessGroup" in str(arg._type()):

@@ -15,14 +15,14 @@ _END_S = 10.0
 _BOOT = (
     "import json, sys; options = json.loads(sys.argv[2]); sys.path[:] = options['paths']; "
     "from fuseshard.distributed.processes.server import main; "
-    "main(options['control'], options['caller'])"
+    "main(options['control'], options['caller'], options['idle_s'])"
 )
 
 
 class ServerHandle:
     """A running fork server as its caller sees it."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], idle_s: float) -> None:
         self.num_jobs = 0
         self._owner_pid = os.getpid()
         self._torch_settings = _torch_settings(environment)
@@ -31,6 +31,7 @@ class ServerHandle:
         options = {
             "control": theirs.fileno(),
             "caller": os.getpid(),
+            "idle_s": idle_s,
             "paths": [os.path.abspath(path) for path in sys.path],  # noqa: PTH100
         }
         # A session of its own: an interrupt from a terminal or a notebook is for the caller, who
@@ -59,7 +60,11 @@ class ServerHandle:
         """Return the channel of a new job."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            send_note(self._control, {"job": True}, (theirs.fileno(),))
+            try:
+                send_note(self._control, {"job": True}, (theirs.fileno(),))
+            except ConnectionError:
+                ours.close()
+                raise
         self.num_jobs += 1
         return ours
 
@@ -85,7 +90,8 @@ class ServerHandle:
 class ForkServers:
     """The one warm fork server of this process, started when first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float = 600.0) -> None:
+        self._idle_s = idle_s  # without a job, after which the server ends by itself
         self._lock = threading.Lock()
         self._current: ServerHandle | None = None
 
@@ -95,12 +101,12 @@ class ForkServers:
             if self._current is not None and not self._current.is_usable(environment):
                 self._retire()
             if self._current is None:
-                self._current = ServerHandle(environment)
+                self._current = ServerHandle(environment, self._idle_s)
             try:
                 return self._current.open_job(), self._current
             except ConnectionError:  # it ended since we looked, say because it was idle
                 self._retire()
-                self._current = ServerHandle(environment)
+                self._current = ServerHandle(environment, self._idle_s)
                 return self._current.open_job(), self._current
 
     def close_job(self, channel: socket.socket, server: ServerHandle) -> None:

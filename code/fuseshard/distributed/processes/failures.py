@@ -45,23 +45,25 @@ class DistributedError(RuntimeError):
 
     The message leads with the rank that failed first and its traceback; all other ranks follow.
     `.failures` holds the same as data, in the same order; `.rank` is the rank to blame
-    (None when time ran out) and `.reason` the message's first paragraph.
+    (None when time ran out), `.reason` the message's first paragraph, and `.finished` the ranks
+    that had done their work.
     """
 
     def __init__(
-        self, reason: str, *, rank: int | None = None, failures: Sequence[RankFailure] = ()
+        self,
+        reason: str,
+        *,
+        rank: int | None = None,
+        failures: Sequence[RankFailure] = (),
+        finished: Sequence[int] = (),
     ) -> None:
-        super().__init__("\n\n".join([reason, *(_describe(failure) for failure in failures)]))
+        parts = [reason, *(_describe(failure) for failure in failures)]
+        parts += [f"rank {finished_rank} had its result" for finished_rank in finished]
+        super().__init__("\n\n".join(parts))
         self.reason = reason
         self.rank = rank
         self.failures = tuple(failures)
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.reason, self.rank, self.failures)
-
-
-def _rebuild(reason: str, rank: int | None, failures: Sequence[RankFailure]) -> DistributedError:
-    return DistributedError(reason, rank=rank, failures=failures)
+        self.finished = tuple(finished)
 
 
 def in_order_of_blame(failures: Iterable[RankFailure]) -> list[RankFailure]:
@@ -88,7 +90,8 @@ def first_failure(
         f"rank {culprit.rank} of {world_size} failed first, "
         f"{after_s:.1f} s after the start: {culprit.reason}"
     )
-    return DistributedError(reason, rank=culprit.rank, failures=ordered)
+    finished = sorted(set(range(world_size)) - {failure.rank for failure in ordered})
+    return DistributedError(reason, rank=culprit.rank, failures=ordered, finished=finished)
 
 
 def out_of_time(
@@ -103,7 +106,8 @@ def out_of_time(
         "stopped. Ranks that wait for each other never finish: compare where they stood below; "
         "if they only need longer, pass a larger timeout"
     )
-    return DistributedError(reason, failures=ordered)
+    finished = sorted(set(range(world_size)) - {failure.rank for failure in ordered})
+    return DistributedError(reason, failures=ordered, finished=finished)
 
 
 def _describe(failure: RankFailure) -> str:

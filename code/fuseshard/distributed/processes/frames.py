@@ -5,13 +5,24 @@ Between caller and fork server: notes, small JSON with open files travelling alo
 """
 
 import json
+import select
 import socket
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 _LENGTH = struct.Struct("!Q")
 _NOTE_BYTES = 4096
 _NOTE_FILES = 8
+
+
+def readable(sockets: Iterable[socket.socket], timeout_s: float) -> set[socket.socket]:
+    """Wait until one of the sockets has something to read; return all that have."""
+    by_number = {connection.fileno(): connection for connection in sockets}
+    poll = select.poll()  # select.select fails for file numbers from 1024 on
+    for number in by_number:
+        poll.register(number, select.POLLIN)
+    return {by_number[number] for number, _ in poll.poll(max(0.0, timeout_s) * 1000)}
 
 
 def write_frame(connection: socket.socket, content: bytes) -> None:

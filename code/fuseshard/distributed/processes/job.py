@@ -3,7 +3,6 @@
 import os
 import pickle
 import re
-import select
 import signal
 import socket
 import time
@@ -18,7 +17,12 @@ from fuseshard.distributed.processes.failures import (
     first_failure,
     out_of_time,
 )
-from fuseshard.distributed.processes.frames import FrameReader, receive_note, send_note
+from fuseshard.distributed.processes.frames import (
+    FrameReader,
+    readable,
+    receive_note,
+    send_note,
+)
 from fuseshard.distributed.processes.rank import hide_cell_files
 
 _GRACE_S = 0.5  # what the other ranks get after the first failure to tell of their own
@@ -142,8 +146,9 @@ class Job:
             with suppress(OSError):
                 handle.connection.send(b"x")
         deadline_s = time.monotonic() + 2.0
-        while time.monotonic() < deadline_s and not all(rank.has_ended for rank in self.ranks):
-            self._hear(deadline_s)
+        while not all(rank.has_ended for rank in self.ranks):
+            if not self._hear(deadline_s) or time.monotonic() >= deadline_s:
+                return
 
     def close(self) -> None:
         """Have every process that is left killed, and wait until it is gone."""
@@ -165,8 +170,7 @@ class Job:
         while True:
             waiting = [handle for handle in self.ranks if not handle.reader.is_closed]
             sources = [self._channel, *(handle.connection for handle in waiting)]
-            left_s = max(0.0, deadline_s - time.monotonic())
-            ready, _, _ = select.select(sources, [], [], left_s)
+            ready = readable(sources, deadline_s - time.monotonic())
             for handle in waiting:
                 if handle.connection in ready:
                     handle.take()
@@ -180,8 +184,7 @@ class Job:
 
     def _hear(self, deadline_s: float) -> bool:
         """Take one note from the fork server; False when there are no more."""
-        left_s = max(0.0, deadline_s - time.monotonic())
-        if not select.select([self._channel], [], [], left_s)[0]:
+        if not readable([self._channel], deadline_s - time.monotonic()):
             return True
         note, _ = receive_note(self._channel)
         if note is None:

@@ -12,6 +12,7 @@ import mmap
 import os
 import pickle
 import re
+import resource
 import signal
 import socket
 import sys
@@ -79,6 +80,7 @@ def _settle(files: Mapping[str, int], server_pid: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != server_pid:
         os._exit(1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core file when a rank aborts
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.dup2(files["output"], 1)
@@ -117,7 +119,7 @@ def _join_group(rank: int, call: Call, listener: int | None) -> None:
     # each other on few cores.
     torch.set_num_threads(1)
     timeout = timedelta(seconds=call.timeout_s)
-    store = dist.TCPStore(
+    store = dist.TCPStore(  # type: ignore[attr-defined]
         "127.0.0.1",
         call.store_port,
         call.world_size,

@@ -10,17 +10,14 @@ import ctypes
 import gc
 import importlib
 import os
-import select
 import signal
 import socket
 import time
 from pathlib import Path
 
-from fuseshard.distributed.processes.frames import receive_note, send_note
+from fuseshard.distributed.processes.frames import readable, receive_note, send_note
 from fuseshard.distributed.processes.rank import STACK_SIGNAL, run_rank
 
-IDLE_S = 600.0
-"seconds without a run after which the server ends by itself"
 _PRELOADED = (  # what chapters use; together they would cost each rank a second or two
     "torch.distributed.tensor",
     "torch.distributed.fsdp",
@@ -47,9 +44,11 @@ class Job:
 class ForkServer:
     """Starts ranks on request, reports their end, and leaves none behind."""
 
-    def __init__(self, control: socket.socket, caller_pid: int) -> None:
+    def __init__(self, control: socket.socket, caller_pid: int, idle_s: float) -> None:
         self._control = control
         self._caller_pid = caller_pid
+        self._idle_s = idle_s
+        self._is_leaving = False
         self._jobs: list[Job] = []
         self._wakeup, signalled = socket.socketpair()
         self._wakeup.setblocking(False)
@@ -64,11 +63,13 @@ class ForkServer:
         """Work until the caller is gone or has asked for nothing for a long time."""
         idle_since = time.monotonic()
         try:
-            # A pidfd isn't needed: the control socket closes when the caller dies. Only if a
-            # forked child of the caller holds it open does the look at the parent matter.
+            # The control socket closes when the caller dies. The look at the parent is for the
+            # case that a fork of the caller lives on and holds that socket open.
             while os.getppid() == self._caller_pid:
-                sources = [self._control, self._wakeup, *(job.channel for job in self._jobs)]
-                ready, _, _ = select.select(sources, [], [], _LOOK_ROUND_S)
+                sources = [self._wakeup, *(job.channel for job in self._jobs)]
+                if not self._is_leaving:
+                    sources.append(self._control)
+                ready = readable(sources, min(_LOOK_ROUND_S, self._idle_s))
                 self._reap()
                 if self._control in ready and not self._accept():
                     return
@@ -76,12 +77,21 @@ class ForkServer:
                     self._obey(job)
                 if self._jobs:
                     idle_since = time.monotonic()
-                elif time.monotonic() - idle_since > IDLE_S:
+                elif self._is_leaving:
                     return
+                elif time.monotonic() - idle_since > self._idle_s:
+                    self._leave()
         finally:
             for job in list(self._jobs):
                 self._end(job)
             self._end_orphans()
+
+    def _leave(self) -> None:
+        """Refuse further jobs, so that the caller starts another server; take those on the way."""
+        self._is_leaving = True
+        self._control.shutdown(socket.SHUT_RD)
+        while self._accept():
+            pass
 
     def _accept(self) -> bool:
         """Take a new job's channel; False when the caller is gone."""
@@ -169,7 +179,7 @@ def _children(parent_pid: int) -> list[int]:
     return children
 
 
-def main(control_file: int, caller_pid: int) -> None:
+def main(control_file: int, caller_pid: int, idle_s: float) -> None:
     """Import what ranks need, then serve."""
     for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, STACK_SIGNAL):
         signal.signal(name, signal.SIG_DFL)  # a caller in the background had some ignored
@@ -179,4 +189,4 @@ def main(control_file: int, caller_pid: int) -> None:
         importlib.import_module(module)
     gc.collect()
     gc.freeze()  # forks share these objects' memory until someone writes to it
-    ForkServer(socket.socket(fileno=control_file), caller_pid).serve()
+    ForkServer(socket.socket(fileno=control_file), caller_pid, idle_s).serve()

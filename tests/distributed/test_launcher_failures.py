@@ -1,0 +1,192 @@
+"""How `run` fails: whom it blames, what it quotes, how soon. 1 to 3 gloo ranks a test.
+
+Oracle: the failure that the worker was written to have.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from fuseshard.distributed.launcher import DistributedError, run
+
+pytestmark = pytest.mark.ranks
+
+
+def error_of(worker, world_size=2, timeout=30.0):
+    with pytest.raises(DistributedError) as caught:
+        run(worker, world_size, timeout=timeout)
+    return caught.value
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_the_real_exception_leads_though_the_other_rank_waits_in_a_collective():
+    def work(rank, world_size):
+        if rank == 1:
+            raise ZeroDivisionError("the loss of no samples")
+        dist.barrier()
+
+    started_s = time.monotonic()
+    error = error_of(work)
+    assert time.monotonic() - started_s < 10
+    assert error.rank == 1
+    assert str(error).splitlines()[0].endswith(": ZeroDivisionError: the loss of no samples")
+    culprit, waiting = error.failures
+    assert 'raise ZeroDivisionError("the loss of no samples")' in culprit.details
+    assert "processes/rank.py" not in culprit.details
+    assert (waiting.rank, waiting.kind) == (0, "stopped")
+    assert "dist.barrier()" in waiting.details
+
+
+def test_a_rank_that_leaves_without_a_word_leads_before_its_victims():
+    def work(rank, world_size):
+        if rank == 2:
+            os._exit(7)
+        dist.barrier()
+        time.sleep(60)
+
+    error = error_of(work, 3)
+    assert (error.rank, error.failures[0].kind) == (2, "died")
+    assert "left with exit status 7 before it had a result" in error.reason
+    victims = error.failures[1:]
+    assert {failure.rank for failure in victims} == {0, 1}
+    assert any(failure.is_victim for failure in victims)
+
+
+def test_a_connection_error_without_any_other_failure_still_leads():
+    def work(rank, world_size):
+        raise ConnectionResetError("Connection reset by peer")
+
+    assert "ConnectionResetError" in error_of(work, 1).reason
+
+
+def test_tensors_of_different_size_name_the_rank_that_aborts():
+    def work(rank, world_size):
+        dist.all_reduce(torch.ones(4 + rank))
+        time.sleep(0.2)
+        dist.barrier()
+
+    error = error_of(work)
+    dead = [failure for failure in error.failures if failure.kind == "died"]
+    assert error.rank == dead[0].rank
+    assert "killed by SIGABRT after a C++ exception" in error.reason
+    assert "size doesn't match" in error.reason
+    assert "dist.all_reduce(torch.ones(4 + rank))" in dead[0].details
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGTERM"])
+def test_death_by_a_signal_names_signal_and_rank(name):
+    def work(rank, world_size):
+        if rank == 1:
+            os.kill(os.getpid(), getattr(signal, name))
+            time.sleep(60)
+        dist.barrier()
+
+    error = error_of(work)
+    assert error.rank == 1
+    assert error.reason.endswith(f"killed by {name}")
+
+
+def test_a_deadlock_names_the_ranks_that_wait_and_where():
+    def work(rank, world_size):
+        if rank < 2:
+            dist.recv(torch.ones(1), src=1 - rank)
+        return rank
+
+    started_s = time.monotonic()
+    error = error_of(work, 3, timeout=2.0)
+    assert 2.0 <= time.monotonic() - started_s < 6.0
+    assert error.reason.startswith("timed out: after 2 s ranks 0, 1 of 3 still ran")
+    assert error.rank is None
+    assert error.finished == (2,)
+    assert all("dist.recv" in failure.details for failure in error.failures)
+
+
+@pytest.mark.parametrize("library", ["CDLL", "PyDLL"])
+def test_a_rank_that_sleeps_in_c_and_ignores_signals_is_stopped(library):
+    """PyDLL keeps the interpreter's lock while it sleeps: no Python code can run."""
+
+    def work(rank, world_size):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        while True:
+            getattr(ctypes, library)(None).sleep(1000)
+
+    started_s = time.monotonic()
+    error = error_of(work, 1, timeout=1.0)
+    assert time.monotonic() - started_s < 5.0
+    assert "sleep(1000)" in error.failures[0].details
+
+
+def test_a_timeout_stops_the_ranks_own_children_too(tmp_path):
+    def work(rank, world_size):
+        children = [
+            subprocess.Popen(["sleep", "1000"], start_new_session=is_far)
+            for is_far in (False, True)
+        ]
+        (tmp_path / "children").write_text(" ".join(str(child.pid) for child in children))
+        time.sleep(1000)
+
+    error_of(work, 1, timeout=1.5)
+    children = [int(pid) for pid in (tmp_path / "children").read_text().split()]
+    assert len(children) == 2
+    assert not any(is_running(pid) for pid in children)
+
+
+def test_children_that_outlive_their_rank_are_stopped(tmp_path):
+    def work(rank, world_size):
+        return [
+            subprocess.Popen(["sleep", "1000"], start_new_session=is_far).pid
+            for is_far in (False, True)
+        ]
+
+    (children,) = run(work, 1)
+    assert len(children) == 2
+    assert not any(is_running(pid) for pid in children)
+
+
+def test_leaving_the_interpreter_is_a_failure():
+    assert "SystemExit: 3" in error_of(lambda rank, size: sys.exit(3), 1).reason
+
+
+def test_what_failing_ranks_printed_is_shown_first(capfd):
+    def work(rank, world_size):
+        print("the last thing I did")
+        raise ValueError("boom")
+
+    error_of(work, 1)
+    assert capfd.readouterr().out == "[rank 0] the last thing I did\n"
+
+
+def test_a_dead_fork_server_is_an_error_and_the_next_run_works():
+    def kill_the_server(rank, world_size):
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(1000)
+
+    assert "the process that starts ranks has ended" in error_of(kill_the_server).reason
+    assert run(lambda rank, size: rank) == [0, 1]
+
+
+def test_a_server_that_cannot_start_says_why(monkeypatch, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch today')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("TORCH_FUSESHARD_TEST", "start another server")
+    assert "no torch today" in error_of(lambda rank, size: rank).reason
+
+
+def test_a_failed_run_doesnt_harm_the_next():
+    error_of(lambda rank, size: 1 / 0)
+    assert run(lambda rank, size: rank) == [0, 1]
