@@ -16,8 +16,11 @@ from fuseshard.show.sources import annotated_source, on
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
 
+_ALL_DIGITS = 12  # more than any count of bytes here has
 _LINE_COLUMNS = 88  # what fits beside the navigation without scrolling
 
+StepBytes = tuple[int, int, float, float]
+"""ranks; bytes of all gradients; bytes that one rank sent, by the meter; by the kernel"""
 Formula = Callable[[int, int], float]
 """bytes of all gradients, ranks -> bytes that one rank sends"""
 
@@ -69,29 +72,29 @@ def difference_table(
 
 
 def sent_bytes_table(
-    counts: Sequence[tuple[int, int, int]], formula: Formula, *, name: str = "sent-bytes"
+    counts: Sequence[StepBytes], formula: Formula, *, name: str = "sent-bytes"
 ) -> Table:
     """Put the bytes counted in one step beside the formula.
 
     Args:
-        counts: (ranks, bytes of all gradients, bytes that one rank sent).
+        counts: one for each run, see `StepBytes`.
         formula: from bytes of all gradients and ranks to bytes that one rank sends.
         name: unique on its page.
     """
     table = TableBuilder(
-        name, word("Bytes that one rank sends in one training step, formula and count.")
+        name, word("Bytes that one rank sends in one training step: formula and counts.")
     )
-    table.counts(word("Ranks"), [ranks for ranks, _, _ in counts])
-    table.counts(word("Gradients"), [payload for _, payload, _ in counts], unit="B")
-    predicted = [formula(payload, ranks) for ranks, payload, _ in counts]
-    table.counts(word("Formula"), [int(value) for value in predicted], unit="B")
-    table.counts(word("Counted"), [sent for _, _, sent in counts], unit="B")
-    table.numbers(word("Counted over gradients"), [sent / payload for _, payload, sent in counts])
+    table.counts(word("Ranks"), [ranks for ranks, *_ in counts])
+    table.counts(word("Gradients"), [payload for _, payload, *_ in counts], unit="B")
+    predicted = [formula(payload, ranks) for ranks, payload, *_ in counts]
+    _exact_bytes(table, word("Formula"), predicted)
+    _exact_bytes(table, word("Counted by the meter"), [metered for *_, metered, _ in counts])
+    _exact_bytes(table, word("Counted by the kernel"), [wire for *_, wire in counts])
     return table.build()
 
 
 def sent_bytes_figure(
-    counts: Sequence[tuple[int, int, int]], formula: Formula, *, most_ranks: int = 64
+    counts: Sequence[StepBytes], formula: Formula, *, most_ranks: int = 64
 ) -> Figure:
     """Draw the bytes that one rank sends against the number of ranks, one line a model size.
 
@@ -102,7 +105,7 @@ def sent_bytes_figure(
     """
     drawing = FigureBuilder("sent-bytes-by-ranks", height=430)
     ranks = [2**power for power in range(1, most_ranks.bit_length())]
-    payloads = sorted({payload for _, payload, _ in counts})
+    payloads = sorted({payload for _, payload, *_ in counts})
     lines = {payload: [formula(payload, count) for count in ranks] for payload in payloads}
     drawing.log_axis("x", word("ranks"), ranks, number)
     everything = [value for line in lines.values() for value in line]
@@ -114,11 +117,11 @@ def sent_bytes_figure(
         drawing.layout[axis] |= {"tickvals": ticks, "ticktext": texts}
     _formula_lines(drawing, ranks, lines)
     drawing.points(
-        word("counted"),
-        [count for count, _, _ in counts],
-        [sent for _, _, sent in counts],
+        word("counted by the kernel"),
+        [ranks for ranks, *_ in counts],
+        [wire for *_, wire in counts],
         palette.MEASURED,
-        hover=[size(sent) for _, _, sent in counts],
+        hover=[size(wire) for *_, wire in counts],
     )
     return drawing.build(
         caption=word(
@@ -153,34 +156,10 @@ def unused_parameters_message(message: str) -> Source:
         language="text",
         folded=False,
         notes=[
-            on(
-                "finished reduction in the prior",
-                word("The first step failed; the second says so."),
-            ),
-            on("not used in producing", word("The cause: parameters without a gradient.")),
-            on("Parameter indices", word("Which: positions in model.parameters(), from 0.")),
-        ],
-    )
-
-
-def first_failure_message(message: str) -> Source:
-    """Show what the launcher says when one rank has failed.
-
-    Args:
-        message: `DistributedError`'s text.
-    """
-    return annotated_source(
-        "first-failure",
-        word("What the launcher says when one rank raises."),
-        message,
-        language="text",
-        folded=True,
-        notes=[
-            on("failed first", word("The rank to blame leads.")),
-            on(
-                "was stopped|raised: .*(peer|closed)",
-                word("Its peers follow, and where they stood."),
-            ),
+            # Single words, since any phrase may be cut by the end of a line.
+            on("Expected", word("The first step failed; the second says so.")),
+            on("producing", word("The cause: parameters without a gradient.")),
+            on("indices", word("Which: positions in model.parameters(), from 0.")),
         ],
     )
 
@@ -203,6 +182,14 @@ def _formula_lines(
     for payload, line in lines.items():
         label = word("gradients: {size}", size=size(payload))
         drawing.note(ranks[-1], line[-1], label, xanchor="right", yanchor="bottom", yshift=4)
+
+
+def _exact_bytes(table: TableBuilder, title: Word, values: Sequence[float]) -> None:
+    """Add bytes with all digits: integers where all are whole, else as they are."""
+    if all(float(value).is_integer() for value in values):
+        table.counts(title, [int(value) for value in values], unit="B")
+    else:
+        table.numbers(title, values, "B", significant=_ALL_DIGITS)
 
 
 def _whole_size(num_bytes: int) -> str:
