@@ -58,9 +58,9 @@ def resolve(python: Path, lines: list[str], *options: str) -> dict[str, str]:
         wanted = Path(folder) / "wanted.txt"
         wanted.write_text("\n".join(lines) + "\n", "utf-8")
         report = Path(folder) / "report.json"
-        command = [python, "-m", "pip", "install", "-qq", "--dry-run", "--ignore-installed"]
+        command = [str(python), "-m", "pip", "install", "-qq", "--dry-run", "--ignore-installed"]
         subprocess.run(
-            [*command, "--report", report, "-r", wanted, *options], check=True, cwd=folder
+            [*command, "--report", str(report), "-r", str(wanted), *options], check=True, cwd=folder
         )
         installs = json.loads(report.read_text("utf-8"))["install"]
     return {item["metadata"]["name"].lower(): item["metadata"]["version"] for item in installs}
@@ -84,6 +84,7 @@ def check(python: Path, version: str) -> dict[str, str]:
 
 
 def main() -> None:
+    """Remake the file, or check it."""
     parser = argparse.ArgumentParser(description="Remake constraints.txt, or check it.")
     parser.add_argument("--check", metavar="VERSION", help="a Python such as 3.13.0")
     version = parser.parse_args().check

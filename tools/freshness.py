@@ -30,6 +30,7 @@ def accept_pages(pages: list[Path], waiting: list[Stale], *, still_right: bool) 
 
 
 def main() -> int:
+    """Read the command line, act, list what still waits, and return an exit status."""
     parser = argparse.ArgumentParser(description="Keep the Spanish edition up to date.")
     parser.add_argument("action", nargs="?", choices=["list", "accept"], default="list")
     parser.add_argument("pages", nargs="*", type=Path, help="English pages, relative to book/")

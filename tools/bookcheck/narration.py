@@ -18,7 +18,8 @@ CARD = "environment_card"
 
 def shows_output(cell: Cell) -> bool:
     """Say whether a cell leaves something on the page, judged by its source."""
-    if HIDDEN & set(cell.options.get("tags") or []):
+    tags = cell.options.get("tags")
+    if isinstance(tags, list) and HIDDEN & set(tags):
         return False
     body = ast.parse(_without_magics(cell.source)).body
     prints = any(

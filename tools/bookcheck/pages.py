@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 
 from bookcheck.pieces import TOP, Heading, Label, Piece, Sentence, parser, pieces_of
 
 BOOK = TOP / "book"
+_Kind = TypeVar("_Kind", bound=Piece)
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Page:
     pieces: tuple[Piece, ...]
     text: str = field(repr=False)
 
-    def of(self, kind: type) -> list:
+    def of(self, kind: type[_Kind]) -> list[_Kind]:
         """The pieces of one kind, in order."""
         return [piece for piece in self.pieces if isinstance(piece, kind)]
 
@@ -59,8 +61,9 @@ def spanish_pages(book: Path = BOOK) -> list[Path]:
 
 
 def read_page(path: Path) -> Page:
-    """Parse a page."""
-    return parse_page(path.read_text("utf-8"), path)
+    """Parse a page; messages name it from the top of the checkout."""
+    shown = path.relative_to(TOP) if path.is_relative_to(TOP) else path
+    return parse_page(path.read_text("utf-8"), shown)
 
 
 def parse_page(text: str, path: Path) -> Page:

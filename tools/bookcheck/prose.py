@@ -13,11 +13,11 @@ from bookcheck.pieces import Sentence
 
 LISTS = yaml.safe_load(Path(__file__).with_name("words.yml").read_text("utf-8"))
 UNIT = (
-    r"(?:[mµμun]?s|[×x](?!\s*\w)|[KMGT]i?B/s|[KMGT]?FLOPS|[KMGT]?FLOP/s|tokens?/s"
+    r"(?:[mµμun]?s|[×x](?!\s*\d)|[KMGT]i?B/s|[KMGT]?FLOPS|[KMGT]?FLOP/s|tokens?/s"
     r"|(?:milli|micro|nano)?seconds?|(?:mili|micro|nano)?segundos?|minut[eo]s?"
-    r"|times (?:faster|slower|as)|veces (?:más|menos))"
+    r"|times (?:faster|slower)|veces (?:más|menos))"
 )
-MEASURED = re.compile(rf"(?<![\w.,])\d+(?:[.,]\d+)*(?:\s|\u00a0|\u202f)*{UNIT}(?![\w/])")
+MEASURED = re.compile(rf"(?<![\w.,])\d+(?:[.,]\d+)*(?:\s|\u00a0|\u202f)*{UNIT}(?![\w/-])")
 
 
 def problems(page: Page, language: str) -> list[str]:

@@ -108,14 +108,16 @@ def imports_of(module: Module, known: set[str]) -> Iterator[Import]:
     nested = {id(n) for _, f in functions(module.tree) for n in ast.walk(f)}
     typed = {id(n) for block in _type_blocks(module.tree) for n in ast.walk(block)}
     for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Import | ast.ImportFrom):
+            continue
         for name in _names(node, known):
             yield Import(name, node.lineno, id(node) in nested, id(node) in typed)
 
 
-def _names(node: ast.AST, known: set[str]) -> list[str]:
+def _names(node: ast.Import | ast.ImportFrom, known: set[str]) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom) or node.level or not node.module:
+    if node.level or not node.module:
         return []
     longer = [f"{node.module}.{alias.name}" for alias in node.names]
     return [name if name in known else node.module for name in longer]
@@ -166,13 +168,14 @@ def _environment(module: Module) -> Iterator[str]:
     if module.name in ENVIRONMENT_READERS:
         return
     names = {"os.environ", "os.environb", "os.getenv", "os.putenv", "os.unsetenv"}
+    readers = ", ".join(sorted(ENVIRONMENT_READERS))
     for node in ast.walk(module.tree):
-        touched = isinstance(node, ast.Attribute) and ast.unparse(node) in names
-        imported = isinstance(node, ast.ImportFrom) and node.module == "os"
-        if imported:
-            touched = any(f"os.{alias.name}" in names for alias in node.names)
-        if touched:
-            readers = ", ".join(sorted(ENVIRONMENT_READERS))
+        used: set[str] = set()
+        if isinstance(node, ast.Attribute):
+            used = {ast.unparse(node)}
+        elif isinstance(node, ast.ImportFrom) and node.module == "os":
+            used = {f"os.{alias.name}" for alias in node.names}
+        if used & names and isinstance(node, ast.expr | ast.stmt):
             yield f"{node.lineno}: touches the environment; only {readers} may"
 
 
@@ -204,6 +207,8 @@ def _private_names(tree: ast.Module) -> set[tuple[int, str]]:
     found = set()
     for node in ast.walk(tree):
         names: list[str] = []
+        if not isinstance(node, ast.expr | ast.stmt):
+            continue
         if isinstance(node, ast.Import):
             names = [_private_root(alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
