@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.show.figures import HOVER, FigureBuilder
@@ -14,7 +15,7 @@ from fuseshard.show.numbers import number, size, size_unit
 from fuseshard.show.records import Cell, Column, Figure, Number, Source, Table
 from fuseshard.show.sources import annotated_source, on
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Word, plain, word
+from fuseshard.show.words import Text, Word, plain, word
 
 _ALL_DIGITS = 12  # more than any count of bytes here has
 _LINE_COLUMNS = 88  # what fits beside the navigation without scrolling
@@ -33,15 +34,25 @@ _VARIANTS = {
 }
 
 
+class Difference(Protocol):
+    """What is read of `distributed.equivalence.Difference`."""
+
+    @property
+    def absolute(self) -> float: ...
+    @property
+    def in_epsilons(self) -> float: ...
+    def is_rounding(self, num_terms: int) -> bool: ...
+
+
 def difference_table(
-    differences: Mapping[str, Mapping[object, float]], bounds: Mapping[object, float]
+    differences: Mapping[str, Mapping[object, Difference]], *, num_terms: int
 ) -> Table:
     """Judge largest differences from the reference: rounding or bug.
 
     Args:
-        differences: variant -> dtype -> largest absolute difference; variants are "by_hand",
-            "ddp", "ddp_weighted", "ddp_uneven" and "summed".
-        bounds: dtype -> largest difference that rounding explains.
+        differences: variant -> dtype -> largest difference; variants are "by_hand", "ddp",
+            "ddp_weighted", "ddp_uneven" and "summed"; the same dtypes for each.
+        num_terms: so many epsilons are rounding.
 
     Raises:
         ValueError: a variant has no name here.
@@ -52,21 +63,33 @@ def difference_table(
             f"difference_table: got the variants {unknown}, must be among {sorted(_VARIANTS)} "
             "(each edition has a name for these); rename them or add a name"
         )
+    dtypes = list(next(iter(differences.values())))
+    names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
+    heads: list[Text] = [
+        *(plain(name) for name in names),
+        *(word("{dtype}, in epsilons", dtype=name) for name in names),
+    ]
     rows: list[tuple[Cell, ...]] = [
         (
             _VARIANTS[variant],
-            *(_scientific(found[dtype]) for dtype in bounds),
-            _verdict(found, bounds),
+            *(_scientific(found[dtype].absolute) for dtype in dtypes),
+            *(_scientific(found[dtype].in_epsilons) for dtype in dtypes),
+            _verdict(found, num_terms),
         )
         for variant, found in differences.items()
     ]
-    allowed = (_scientific(bound) for bound in bounds.values())
-    rows.append((word("largest difference that rounding explains"), *allowed, plain("—")))
-    heads = (Column(plain(str(dtype).removeprefix("torch.")), numeric=True) for dtype in bounds)
     return Table(
         name="gradient-differences",
-        caption=word("Largest difference of a gradient from that of one process."),
-        columns=(Column(word("Gradient")), *heads, Column(word("Verdict"))),
+        caption=word(
+            "Largest difference of a gradient from that of one process; up to {terms} epsilons "
+            "are rounding.",
+            terms=num_terms,
+        ),
+        columns=(
+            Column(word("Gradient")),
+            *(Column(head, numeric=True) for head in heads),
+            Column(word("Verdict")),
+        ),
         rows=tuple(rows),
     )
 
@@ -198,14 +221,15 @@ def _whole_size(num_bytes: int) -> str:
     return f"{int(num_bytes / unit_bytes)} {symbol}"
 
 
-def _verdict(found: Mapping[object, float], bounds: Mapping[object, float]) -> Word:
-    is_rounding = all(found[dtype] <= bound for dtype, bound in bounds.items())
+def _verdict(found: Mapping[object, Difference], num_terms: int) -> Word:
+    is_rounding = all(difference.is_rounding(num_terms) for difference in found.values())
     return word("rounding") if is_rounding else word("bug")
 
 
 def _scientific(value: float) -> Number:
-    """Print a small difference as 5.6e-17, and none at all as 0."""
-    return Number(value, f"{value:.1e}" if value else "0")
+    """Print a magnitude of any size: 5.6e-17, 0.47, 1.1e+14, and none at all as 0."""
+    is_ordinary = 0.1 <= value < 1000
+    return Number(value, f"{value:.2g}" if is_ordinary or not value else f"{value:.1e}")
 
 
 def _wrapped(text: str) -> str:
