@@ -1,9 +1,14 @@
 """Layer 1, and layer 2 for the accumulation (two gloo ranks). Oracles: torch's own bucket
 assignment, one process with all samples. Each right answer has wrong ones that must fail."""
 
+import re
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 import torch.distributed as dist
+
 from fuseshard.checks import ddp
 from fuseshard.checks.ddp import (
     check_accumulation,
@@ -221,3 +226,30 @@ def test_names_are_those_of_the_exercises() -> None:
     names = {ddp.BYTES, ddp.WEIGHT, ddp.BUCKETS, ddp.ACCUMULATION}
     checks = (check_bytes, check_weight, check_buckets, check_accumulation)
     assert {check(...).name for check in checks} == names
+
+
+PAGES = ("book/distributed/ddp.md", "book/es/distributed/ddp.md")
+
+
+def solutions(page: str) -> dict[str, Any]:
+    """Run the worked solutions of a page; return the functions that they define."""
+    text = Path(__file__).parents[2].joinpath(page).read_text(encoding="utf-8")
+    defined: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        exec(block, defined)  # the page's own code, which readers are told is right
+    return defined
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
+    functions = solutions(page)
+    assert check_weight(functions["loss_factor"]).state == "right"
+    assert check_buckets(functions["split_into_buckets"]).state == "right"
+    assert check_accumulation(functions["accumulate"]).state == "right"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
+    text = Path(__file__).parents[2].joinpath(page).read_text(encoding="utf-8")
+    named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
+    assert named == [ddp.BYTES, ddp.WEIGHT, ddp.BUCKETS, ddp.ACCUMULATION]

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 import torch
 import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
 from fuseshard.distributed.ddp_timeline import (
     BackwardRecorder,
     BackwardTimeline,
     default_first_bucket_bytes,
 )
 from fuseshard.distributed.launcher import run
-from torch import nn
-from torch.nn.parallel import DistributedDataParallel
 
 CAP_MIB = 0.0001  # 104 bytes: 26 float32 numbers, less than most of the layers
 NUM_STEPS = 3
