@@ -18,9 +18,11 @@ from fuseshard.show.data_parallel import (
 )
 from fuseshard.show.records import Number
 
-MESSAGE = """RuntimeError: Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that your module has parameters that were not used in producing loss.
-Parameter indices which did not receive grad for rank 0: 2 3
-"""
+MESSAGE = (
+    "RuntimeError: Expected to have finished reduction in the prior iteration before starting a "
+    "new one. This error indicates that your module has parameters that were not used in "
+    "producing loss.\nParameter indices which did not receive grad for rank 0: 2 3\n"
+)
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def check_bytes(answer: object) -> Check:
 
 
 def loss_factor(num_samples: int, num_samples_total: int, world_size: int) -> float:
-    """Return what a rank multiplies its mean loss by, so that DDP's average weighs samples alike.
+    """Return the factor of a rank's mean loss by which DDP's average weighs samples alike.
 
     Args:
         num_samples: samples on this rank.
