@@ -50,6 +50,7 @@ def figure_script(app: Sphinx) -> tuple[str, dict[str, str]]:
 def configure(app: Sphinx, config: Config) -> None:
     """Point MathJax at our copy, and keep notebooks' widgets from loading theirs."""
     config.html_static_path = [*config.html_static_path, str(STATIC)]
+    config.html_favicon = str(STATIC / "fuseshard" / "favicon.svg")
     config.mathjax_path = f"{vendor_path(app)}mathjax/tex-svg-full.js"
     config.mathjax3_config = {**MATHJAX, **(config.mathjax3_config or {})}
     config.nb_ipywidgets_js = {}

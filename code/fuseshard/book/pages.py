@@ -61,7 +61,9 @@ def frame_page(
     here = next(version for version in versions if version.is_here)
     context["pageurl"] = here.url or None
     if doctree is None:  # search and the like: nothing that search engines should list
-        context["metatags"] = context.get("metatags", "") + _tag("meta", name="robots", content="noindex")
+        context["metatags"] = context.get("metatags", "") + _tag(
+            "meta", name="robots", content="noindex"
+        )
         return
     description = str(app.env.metadata[name].get("description", ""))
     tags = _tag("meta", name="description", content=description)

@@ -120,7 +120,9 @@ def summary(editions: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["", f"{'page':<{width}}{'execution':>12}{'':>8}{heads}"]
     for name in names:
         page = root["pages"][name]
-        times = [report["pages"].get(name, {}).get("rendering_s", 0.0) for report in editions.values()]
+        times = [
+            report["pages"].get(name, {}).get("rendering_s", 0.0) for report in editions.values()
+        ]
         shown = "".join(f"{f'{t:.2f} s' if t else 'up to date':>12}" for t in times)
         run = f"{page['execution_s']:.1f} s"
         lines.append(f"{name:<{width}}{run:>12}{page['execution']:>8}{shown}")

@@ -43,11 +43,7 @@ def origin_html(origin: Json | None, voice: Voice) -> str:
     if not origin:
         return ""
     kind = "live" if origin["live"] else "recorded"
-    label = voice.say("Measured while this page was built" if origin["live"] else "Recorded")
-    return (
-        f'<p class="fs-origin fs-origin-{kind}"><span class="fs-origin-kind">{label}</span> '
-        f"{voice.html(origin['summary'])}</p>"
-    )
+    return f'<p class="fs-origin fs-origin-{kind}">{voice.html(origin["summary"])}</p>'
 
 
 def check_html(record: Json, voice: Voice) -> str:

@@ -28,13 +28,13 @@ _TRACEBACK_LINES = 25
 class _Client(NotebookClient):
     """nbclient's, with our kernel, and a memory of the cell that runs."""
 
-    ipython_dir = ""
+    folder = Path()
     running: int | None = None
     exit_code: int | None = None
     interrupted = False
 
     def create_kernel_manager(self) -> KernelManager:
-        self.km = make_manager(self.ipython_dir)
+        self.km = make_manager(self.folder)
         return self.km
 
     async def async_execute_cell(
@@ -74,14 +74,13 @@ def run_page(page: Page, *, timeout: int | None, start_timeout: int) -> float:
 
 
 def _execute(page: Page, folder: Path, timeout: int | None, start_timeout: int) -> None:
-    work, profile = folder / "work", folder / "ipython"
+    work = folder / "work"
     work.mkdir()
-    profile.mkdir()
     # Without timing: it would enter the cells' metadata, which the cache hashes.
     client = _Client(
         page.notebook, timeout=timeout, startup_timeout=start_timeout, record_timing=False
     )
-    client.ipython_dir = str(profile)
+    client.folder = folder
     try:
         client.execute(cwd=str(work))
     except CellExecutionError as error:

@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -90,7 +90,7 @@ def _plain_python(cell: str) -> str:
     return str(TransformerManager().transform_cell(cell)) if cell.strip() else ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _names_in(source: str, packages: tuple[str, ...], home: str) -> tuple[str, ...]:
     try:
         tree = ast.parse(source)

@@ -33,9 +33,7 @@ def setup_run(app: Sphinx) -> None:
 def configure(app: Sphinx, config: Config) -> None:
     """Let MyST-NB read pages with our reader, from a cache at a fixed place."""
     options = {"packages": book_config(config).packages, "extensions": _extensions(config)}
-    config.nb_custom_formats = {
-        SUFFIX: ["fuseshard.book.run.sources.read_page", options, False]
-    }
+    config.nb_custom_formats = {SUFFIX: ["fuseshard.book.run.sources.read_page", options, False]}
     config.nb_execution_mode = "cache"
     if not config.nb_execution_cache_path:
         config.nb_execution_cache_path = str(Path(app.outdir).parent / ".jupyter_cache")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
@@ -29,21 +30,27 @@ class BuildKernels(KernelSpecManager):
     A `python3` kernel in the user's home would otherwise win, and run another environment.
     """
 
-    ipython_dir = ""
+    profile = ""
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Return the kernel's command line and environment."""
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-        env = {**KERNEL_ENV, "IPYTHONDIR": self.ipython_dir}
+        env = {**KERNEL_ENV, "IPYTHONDIR": self.profile}
         return KernelSpec(argv=argv, display_name="Python 3", language="python", env=env)
 
 
-def make_manager(ipython_dir: str) -> AsyncKernelManager:
+def make_manager(folder: Path) -> AsyncKernelManager:
     """Make the manager of a kernel that isn't started yet.
 
     Args:
-        ipython_dir: an empty folder, in the place of the user's profile and its start-up files.
+        folder: an empty folder for the kernel's sockets, and for an IPython profile in the place
+            of the user's, whose start-up files would run before the page's first cell.
     """
     kernels = BuildKernels()
-    kernels.ipython_dir = ipython_dir
-    return AsyncKernelManager(kernel_spec_manager=kernels, kernel_name="python3")
+    kernels.profile = str(folder / "profile")
+    return AsyncKernelManager(
+        kernel_spec_manager=kernels,
+        kernel_name="python3",
+        connection_file=str(folder / "kernel.json"),
+        transport="ipc",  # no port that another program could hold or listen to
+    )

@@ -47,9 +47,7 @@ class Store:
 
     def add(self, page: Page, seconds: float) -> None:
         """Keep an executed page."""
-        bundle = CacheBundleIn(
-            page.notebook, str(page.path), data={"execution_seconds": seconds}
-        )
+        bundle = CacheBundleIn(page.notebook, str(page.path), data={"execution_seconds": seconds})
         self._cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
 
     def prune(self, notebooks: Iterable[NotebookNode]) -> int:

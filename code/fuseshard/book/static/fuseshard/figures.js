@@ -4,7 +4,8 @@
   "use strict";
   const PLOTLY = new URL(document.currentScript.dataset.plotly, document.currentScript.src).href;
   const MARGIN = "800px"; // how near is near
-  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false, showSendToCloud: false };
+  // Plotly's own buttons and tips are English in every edition.
+  const CONFIG = { responsive: true, displayModeBar: false, showTips: false };
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const touch = matchMedia("(pointer: coarse)");
   const drawn = new Set();

@@ -1,0 +1,1 @@
+"""A package for the toy book's cells, small enough to be changed by a test."""
