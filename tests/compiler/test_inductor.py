@@ -6,14 +6,18 @@ from torch import nn
 
 from fuseshard.compiler.graphs import graphs_captured
 from fuseshard.compiler.inductor import (
+    buffer_bytes,
     extern_calls,
     head_with,
     kernels,
     library_softmax,
     load,
+    loop_bodies,
     softmax_by_hand,
+    vector_width,
     wrapper,
 )
+from fuseshard.compiler.records import Kernel
 from fuseshard.compiler.rounding import relative_difference, softmax_bound
 from fuseshard.compiler.stages import capture
 from fuseshard.models.minigpt import MiniGPT
@@ -87,6 +91,40 @@ def test_a_kernel_that_is_wrong_exceeds_the_bound(by_hand: str, right: str, wron
     assert right in by_hand
     actual, expected = run(by_hand.replace(right, wrong)), head_with(softmax_by_hand)(hidden())
     assert not relative_difference(actual, expected) <= BOUND  # NaN is no pass either
+
+
+def test_the_written_module_allocates_two_tables_and_two_columns(library: str) -> None:
+    """Logits and result are tables; maximum and sum are columns; no table of exponentials."""
+    assert buffer_bytes(library) == (2 * ROWS * VOCABULARY + 2 * ROWS) * 4
+
+
+def test_buffers_of_other_types_are_not_floats() -> None:
+    buffers = "a = empty_strided_cpu((3, ), (1, ), torch.int64)\n"
+    assert buffer_bytes(buffers) == 0
+    assert buffer_bytes(buffers.replace("int64", "float32")) == 12
+
+
+@pytest.mark.parametrize(("bits", "width"), [(256, 8), (1, 1)])
+def test_the_vector_width_is_that_of_the_instructions(bits: int, width: int) -> None:
+    with torch._inductor.config.patch({"cpp.simdlen": bits}):
+        source = capture(head_with(library_softmax), hidden()).source[0]
+    (kernel,) = kernels(source)
+    assert vector_width(kernel) == width
+    assert ("C10_UNLIKELY" in kernel.code) == (VOCABULARY % width != 0)
+
+
+def test_a_kernel_without_columns_has_no_vector_width() -> None:
+    with pytest.raises(ValueError, match="k has no loop over x1"):
+        vector_width(Kernel(name="k", language="cpp", code="for (x0 = 0;;)"))
+
+
+def test_four_loop_bodies_remain_of_the_dump() -> None:
+    stages = capture(head_with(library_softmax), hidden())
+    bodies = loop_bodies(stages.loops[0])
+    assert bodies.count("_loop_body:") == 4
+    assert [op in bodies for op in ("'max'", "ops.exp", "'sum'", "ops.truediv")] == [True] * 4
+    assert "SchedulerNode" not in bodies
+    assert "SchedulerNode" in stages.loops[0]
 
 
 def test_the_head_is_that_of_the_model() -> None:

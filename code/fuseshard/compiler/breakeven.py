@@ -1,6 +1,7 @@
 """The batch size at which compiling MiniGPT's head starts to pay, on a CPU and on a GPU."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -50,8 +51,10 @@ def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 20
         device=device,
         width=config.width,
         vocabulary=config.vocabulary,
-        by_hand=by_hand,
-        library=library,
+        # One origin for both: a recording replaces this one, and would miss those further in.
+        by_hand=replace(by_hand, origin=None),
+        library=replace(library, origin=None),
+        origin=library.origin,
     )
 
 

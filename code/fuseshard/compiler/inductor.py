@@ -4,6 +4,7 @@ R = rows of the input, D = features of a row (width), V = results of a row (voca
 """
 
 import ast
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,9 @@ _KERNEL = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _EXTERN_CALL = re.compile(r"\bextern_kernels\.(\w+)\(")
+_FLOAT_BUFFER = re.compile(r"= empty_strided_\w+\(\(([\d, ]+)\), .*?, torch\.float32\)")
+_LOOP_BODY = re.compile(r"^class op\d+_loop_body:\n(?:    .*\n?)+", re.MULTILINE)
+_STEP = re.compile(r"x1\s*\+=\s*(?:static_cast<int64_t>)?\((\d+)L?\)")
 
 
 def kernels(source: str) -> tuple[Kernel, ...]:
@@ -76,6 +80,53 @@ def wrapper(source: str) -> str:
         "wrapper: got a module without a function `call`, must be one that Inductor wrote "
         "(only those have it); pass one text of Stages.source."
     )
+
+
+def buffer_bytes(source: str) -> int:
+    """Add up the float32 buffers that a module allocates in one call.
+
+    Args:
+        source: one text of `Stages.source`, with static shapes.
+
+    Returns:
+        Bytes of results and intermediates that pass through memory.
+    """
+    shapes = [found.split(",") for found in _FLOAT_BUFFER.findall(source)]
+    sizes = [math.prod(int(dim) for dim in shape if dim.strip()) for shape in shapes]
+    return sum(sizes) * torch.float32.itemsize
+
+
+def loop_bodies(loops: str) -> str:
+    """Keep of a dump of Inductor's loops the bodies, and leave the book-keeping out.
+
+    Args:
+        loops: one text of `Stages.loops`.
+
+    Returns:
+        One small class an operation, in the order of execution.
+    """
+    return "\n".join(body.rstrip() for body in _LOOP_BODY.findall(loops))
+
+
+def vector_width(kernel: Kernel) -> int:
+    """Read off how many float32 numbers the inner loop of a C++ kernel takes at a step.
+
+    Args:
+        kernel: written for the CPU, with a loop over rows, x0, and one over columns, x1.
+
+    Returns:
+        16 with AVX-512, 8 with AVX2, 1 without vectors.
+
+    Raises:
+        ValueError: there is no such loop.
+    """
+    steps = {int(step) for step in _STEP.findall(kernel.code)}
+    if not steps:
+        raise ValueError(
+            f"vector_width: {kernel.name} has no loop over x1, must have one (its step is the "
+            "width); pass a C++ kernel that reduces rows."
+        )
+    return max(steps)
 
 
 def load(source: str) -> Callable[[list[torch.Tensor]], tuple[Any, ...]]:

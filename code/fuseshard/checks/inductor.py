@@ -1,0 +1,176 @@
+"""What the answers of the chapter on Inductor are tested with."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import nn
+
+from fuseshard.checks.common import (
+    as_number,
+    check_function,
+    check_number,
+    is_open,
+    open_question,
+    right,
+    wrong,
+)
+from fuseshard.compiler.graphs import graphs_captured
+from fuseshard.compiler.inductor import load
+from fuseshard.compiler.rounding import relative_difference, softmax_bound
+from fuseshard.show.records import Check
+from fuseshard.show.words import Word, word
+
+STEPS_VOCABULARY = 1000
+"""results of a row in the exercise on vector steps"""
+
+TEMPERATURE = 2.0
+
+_ALLOCATION_CASES = ((1, 600), (256, 600), (7, 12))
+
+
+def check_steps(answer: object, width: int) -> Check:
+    """Check how often the body of an inner loop runs for one row.
+
+    Args:
+        answer: runs for STEPS_VOCABULARY results; `...` means nothing yet.
+        width: numbers in a vector on this machine.
+    """
+    full, rest = divmod(STEPS_VOCABULARY, width)
+    slips: dict[float, Word] = {
+        STEPS_VOCABULARY: word("The loop takes a whole vector at a step, not one number.")
+    }
+    if rest:
+        slips[full] = word("And the numbers that don't fill a vector?")
+    else:
+        slips[full + 1] = word("Is there a rest on this machine?")
+    slips[3 * (full + bool(rest))] = word("That counts all three loops; the question is about one.")
+    return check_number(
+        "inductor-steps",
+        answer,
+        full + bool(rest),
+        what=word("Runs of the body"),
+        relative_tolerance=0,
+        slips=slips,
+    )
+
+
+def eager_bytes(rows: int, vocabulary: int) -> int:
+    """Return the bytes that the head with softmax by hand allocates in eager mode.
+
+    Logits, difference, exponentials and probabilities are tables; maximum and sum are columns.
+    """
+    return (4 * rows * vocabulary + 2 * rows) * torch.float32.itemsize
+
+
+def check_allocation(answer: object) -> Check:
+    """Check a formula for the bytes that softmax by hand allocates, the logits included.
+
+    Args:
+        answer: function of rows and vocabulary that returns bytes.
+    """
+    return check_function(
+        "inductor-allocation", answer, _ALLOCATION_CASES, eager_bytes, is_same=_is_exact
+    )
+
+
+def check_temperature(answer: object, inputs: Sequence[torch.Tensor]) -> Check:
+    """Check an edited module: it must compute softmax(logits / TEMPERATURE).
+
+    Args:
+        answer: text of the module; `...` means nothing yet.
+        inputs: weight, bias and hidden states, in the order of the module's arguments.
+    """
+    name = "inductor-temperature"
+    if is_open(answer):
+        return open_question(name)
+    if not isinstance(answer, str):
+        return wrong(name, word("This needs the text of the edited module."))
+    try:
+        got = load(answer)(list(inputs))[0]
+    except Exception as error:  # the reader's own text: whatever it raises is a hint
+        return wrong(name, word("The module doesn't run: {kind}.", kind=type(error).__name__))
+    weight, bias, hidden = inputs
+    logits = torch.addmm(bias, hidden, weight.t())
+    if _is_softmax(got, logits / TEMPERATURE):
+        return right(name, word("Right: one more multiplication, and no further pass over memory."))
+    return wrong(name, _temperature_hint(got, logits))
+
+
+def check_graphs(answer: object) -> Check:
+    """Check predicted graph counts of three ways to compile the same two layers.
+
+    Args:
+        answer: counts for `.compile()` on nn.Sequential, `torch.compile` of nn.Sequential, and
+            `.compile()` on a class of one's own; `...` means nothing yet.
+    """
+    name = "inductor-graphs"
+    if is_open(answer):
+        return open_question(name)
+    if not isinstance(answer, (tuple, list)) or len(answer) != len(_WAYS):
+        return wrong(name, word("This needs {n} counts in a tuple.", n=len(_WAYS)))
+    off = [
+        way
+        for way, given, expected in zip(_WAYS, answer, graph_counts(), strict=True)
+        if given != expected
+    ]
+    if off:
+        return wrong(
+            name, word("{n} of the counts are off: {ways}", n=len(off), ways="; ".join(off))
+        )
+    return right(name)
+
+
+_WAYS = ("Sequential.compile()", "torch.compile(Sequential)", "OwnClass.compile()")
+
+
+class _OwnClass(nn.Module):
+    """Two layers in a class that isn't torch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = _layers()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x)
+
+
+@functools.cache  # a second round would find its graphs compiled and count none
+def graph_counts() -> tuple[int, ...]:
+    """Count what torch captures for the three ways, here and now."""
+    x = torch.ones(3, 4)
+    in_place, own = _layers(), _OwnClass()
+    in_place.compile(backend="eager")
+    wrapped = torch.compile(_layers(), backend="eager")
+    own.compile(backend="eager")
+    ways: tuple[Callable[[torch.Tensor], object], ...] = (in_place, wrapped, own)
+    return tuple(graphs_captured(functools.partial(way, x)) for way in ways)
+
+
+def _layers() -> nn.Sequential:
+    return nn.Sequential(nn.Linear(4, 6), nn.Softmax(dim=-1))
+
+
+def _is_exact(got: object, expected: int) -> bool:
+    return as_number(got) == expected
+
+
+def _is_softmax(got: object, logits: torch.Tensor) -> bool:
+    if not isinstance(got, torch.Tensor) or got.shape != logits.shape:
+        return False
+    # The edited kernel may round once more before the exponential, whose argument stays below 32.
+    bound = softmax_bound(logits.shape[-1]) + 64 * 2.0**-24
+    return relative_difference(got, torch.softmax(logits, dim=-1)) <= bound
+
+
+def _temperature_hint(got: object, logits: torch.Tensor) -> Word:
+    """Say what the edited module computes instead, where that can be told."""
+    if not isinstance(got, torch.Tensor) or got.shape != logits.shape:
+        return word("The result has another shape than the logits.")
+    if _is_softmax(got, logits):
+        return word("It still computes the softmax at temperature 1.")
+    if _is_softmax(got, logits * TEMPERATURE):
+        return word("It sharpens the distribution; temperature {t} flattens it.", t=TEMPERATURE)
+    if (got.sum(dim=-1) - 1).abs().max() > 1e-3:
+        return word("The rows no longer have the sum 1: every branch needs the same change.")
+    return word("The rows have the sum 1, but it is another distribution.")

@@ -1,0 +1,149 @@
+"""Checks of the chapter on Inductor: the worked answers pass, listed wrong ones don't.
+
+Oracles: the dispatcher trace for bytes, torch for graph counts, torch.softmax for the module.
+"""
+
+import pytest
+import torch
+
+from fuseshard.checks.inductor import (
+    check_allocation,
+    check_graphs,
+    check_steps,
+    check_temperature,
+    eager_bytes,
+    graph_counts,
+)
+from fuseshard.compiler.dispatch import trace
+from fuseshard.compiler.inductor import head_with, softmax_by_hand
+from fuseshard.compiler.stages import capture
+from fuseshard.models.minigpt import MiniGPT
+
+
+@pytest.mark.task("inductor-steps")
+@pytest.mark.parametrize(("width", "steps"), [(16, 63), (8, 125), (4, 250), (1, 1000)])
+def test_the_steps_of_each_width_are_right(width: int, steps: int) -> None:
+    assert check_steps(steps, width).state == "right"
+
+
+@pytest.mark.task("inductor-steps")
+@pytest.mark.parametrize(
+    ("answer", "width", "hint"),
+    [
+        (62, 16, "don't fill a vector"),
+        (1000, 16, "a whole vector at a step"),
+        (189, 16, "all three loops"),
+        (64, 16, "a little too large"),
+        (126, 8, "Is there a rest"),
+        ("63", 16, "needs one number"),
+    ],
+)
+def test_wrong_steps_get_a_hint(answer: object, width: int, hint: str) -> None:
+    check = check_steps(answer, width)
+    assert check.state == "wrong"
+    assert hint in str(check.message)
+
+
+@pytest.mark.task("inductor-allocation")
+@pytest.mark.parametrize("rows", [1, 7, 12])
+def test_the_expected_bytes_are_those_of_the_trace(rows: int) -> None:
+    assert trace(head_with(softmax_by_hand), torch.randn(rows, 64)).allocated_bytes == eager_bytes(
+        rows, 600
+    )
+
+
+@pytest.mark.task("inductor-allocation")
+def test_the_worked_formula_is_right() -> None:
+    assert check_allocation(lambda r, v: 4 * (4 * r * v + 2 * r)).state == "right"
+
+
+@pytest.mark.task("inductor-allocation")
+@pytest.mark.parametrize(
+    "formula",
+    [
+        lambda r, v: 4 * r * v + 2 * r,  # elements, not bytes
+        lambda r, v: 4 * (4 * r * v),  # columns forgotten
+        lambda r, v: 4 * (3 * r * v + 2 * r),  # logits forgotten
+        lambda r, v: 4 * (4 * r * v + 2 * v),  # one number a column instead of a row
+        lambda r, v: 8 * (4 * r * v + 2 * r),  # float64
+    ],
+)
+def test_wrong_formulas_are_rejected(formula) -> None:
+    assert check_allocation(formula).state == "wrong"
+
+
+@pytest.fixture(scope="module")
+def source() -> str:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    written = capture(head_with(softmax_by_hand), hidden()).source[0]
+    torch.set_num_threads(threads)
+    return written
+
+
+def hidden() -> torch.Tensor:
+    return torch.randn(7, 64, generator=torch.Generator().manual_seed(3))
+
+
+def inputs() -> list[torch.Tensor]:
+    head = MiniGPT().head.requires_grad_(False)
+    return [head.weight, head.bias, hidden()]
+
+
+HALF = "at::vec::Vectorized<float>(0.5f)"
+
+
+@pytest.mark.task("inductor-temperature")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("tmp3.exp()", f"(tmp3 * {HALF}).exp()"), ("tmp0 - tmp2;", f"(tmp0 - tmp2) * {HALF};")],
+)
+def test_halving_the_exponent_is_right(source: str, old: str, new: str) -> None:
+    assert old in source
+    assert check_temperature(source.replace(old, new), inputs()).state == "right"
+
+
+@pytest.mark.task("inductor-temperature")
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ("tmp3", "tmp3", "temperature 1"),
+        ("tmp3.exp()", f"tmp3.exp() * {HALF}", "temperature 1"),
+        ("tmp3.exp()", "(tmp3 + tmp3).exp()", "sharpens"),
+        ("tmp0 / tmp2", f"tmp0 / tmp2 * {HALF}", "sum 1"),
+        ("tmp3.exp()", f"(tmp3 * {HALF} * {HALF}).exp()", "another distribution"),
+        ("tmp3.exp()", "tmp3.exp(", "doesn't run"),
+        ("return (buf4, )", "return (buf1, )", "another shape"),
+    ],
+)
+def test_other_edits_are_rejected(source: str, old: str, new: str, hint: str) -> None:
+    check = check_temperature(source.replace(old, new), inputs())
+    assert check.state == "wrong"
+    assert hint in str(check.message)
+
+
+@pytest.mark.task("inductor-temperature")
+def test_something_else_than_a_text_is_rejected() -> None:
+    assert check_temperature(2.0, inputs()).state == "wrong"
+
+
+@pytest.mark.task("inductor-graphs")
+def test_the_worked_counts_are_right() -> None:
+    assert graph_counts() == (0, 1, 1)
+    assert check_graphs((0, 1, 1)).state == "right"
+
+
+@pytest.mark.task("inductor-graphs")
+@pytest.mark.parametrize("answer", [(1, 1, 1), (0, 0, 1), (0, 2, 1), (1, 1, 0), (0, 1), 1])
+def test_wrong_counts_are_rejected(answer: object) -> None:
+    assert check_graphs(answer).state == "wrong"
+
+
+def test_without_an_answer_every_check_is_open() -> None:
+    states = {
+        check_steps(..., 16).state,
+        check_allocation(lambda rows, vocabulary: ...).state,
+        check_temperature(..., inputs()).state,
+        check_graphs(...).state,
+    }
+    assert states == {"open"}
