@@ -1,7 +1,8 @@
 """Time alternatives so that the answer survives a noisy machine.
 
 Variants are timed in rounds, each round in a drawn order, on one thread, after their first call
-and a warm-up. Ratios are taken within a round: what slows a whole round down cancels.
+and a warm-up. A round keeps each variant's fastest block of calls, and ratios are taken within a
+round: interruptions drop out, and what slows a whole round down cancels.
 """
 
 import functools
@@ -20,8 +21,14 @@ from fuseshard.measure.records import Comparison, Origin, Sweep, SweepPoint, Tim
 from fuseshard.measure.statistics import paired_ratio, quartiles, round_order
 from fuseshard.measure.stopwatch import Clock, HostClock, Sync, Variant, clock_for, threads
 
-MIN_BLOCK_S = 0.005
-"""Seconds of back-to-back calls behind one value: thousands of times the clock's resolution."""
+MIN_BLOCK_S = 0.002
+"""Seconds of back-to-back calls in a block: thousands of times the clock's resolution, and short
+enough that some blocks pass between two interruptions of a busy machine."""
+
+BLOCKS_PER_ROUND = 3
+"""A round keeps a variant's fastest block, because interruptions only ever add time."""
+
+LONGEST_INTERRUPTION_S = 0.05
 
 MAX_CALLS = 1_000_000
 
@@ -70,7 +77,7 @@ def compare(
         with fresh_compile() if compiled else nullcontext():
             first_calls = [watch.first_call_s() for watch in stopwatches]
         deadline_s = timeit.default_timer() + budget_s
-        calls = [_calls_per_round(watch, deadline_s) for watch in stopwatches]
+        calls = [_calls_per_block(watch, deadline_s) for watch in stopwatches]
         measured = _run_rounds(stopwatches, calls, rounds, deadline_s)
         origin = Origin(is_live=True, environment=environment())
     timings = tuple(
@@ -207,17 +214,26 @@ def _check(
         raise ValueError(f"compare: budget_s is {budget_s}, required more than 0 seconds.")
 
 
-def _calls_per_round(watch: _Stopwatch, deadline_s: float) -> int:
+def _calls_per_block(watch: _Stopwatch, deadline_s: float) -> int:
     """Warm up, and find how many calls fill MIN_BLOCK_S."""
     num_calls = 1
     while num_calls < MAX_CALLS and timeit.default_timer() < deadline_s:
         block_s = watch.seconds_per_call(num_calls) * num_calls
+        if MIN_BLOCK_S <= block_s < LONGEST_INTERRUPTION_S:
+            # Long, or interrupted? The second look tells.
+            block_s = min(block_s, watch.seconds_per_call(num_calls) * num_calls)
         if block_s >= MIN_BLOCK_S:
             break
         # A block may come out as 0 s on a coarse clock; grow at most tenfold a step.
         wanted = math.ceil(num_calls * MIN_BLOCK_S / max(block_s, MIN_BLOCK_S / 10))
         num_calls = min(MAX_CALLS, max(wanted, num_calls + 1))
     return num_calls
+
+
+def _fastest_block_s(watch: _Stopwatch, num_calls: int) -> float:
+    """Seconds per call of the fastest block; a call that fills a block is timed once."""
+    num_blocks = BLOCKS_PER_ROUND if num_calls > 1 else 1
+    return min(watch.seconds_per_call(num_calls) for _ in range(num_blocks))
 
 
 def _run_rounds(
@@ -231,7 +247,7 @@ def _run_rounds(
         if round_index > 0 and begin_s + longest_round_s > deadline_s:
             break
         for i in round_order(len(watches), round_index):
-            measured[i].append(watches[i].seconds_per_call(calls[i]))
+            measured[i].append(_fastest_block_s(watches[i], calls[i]))
         longest_round_s = max(longest_round_s, timeit.default_timer() - begin_s)
     return measured
 

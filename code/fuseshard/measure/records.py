@@ -92,8 +92,9 @@ class Timing:
     first_call_s: float
     """seconds of the very first call, which pays for whatever happens once."""
     rounds_s: tuple[float, ...]
-    """seconds per call, one value a round, in the order of the rounds."""
+    """seconds per call of the fastest block, one value a round, in the order of the rounds."""
     calls_per_round: int
+    """calls in a row behind one of rounds_s."""
     median_s: float
     low_s: float
     """lower quartile of rounds_s."""
