@@ -148,7 +148,7 @@ def test_the_timeline_says_where_it_was_measured() -> None:
 def test_the_message_on_unused_parameters_is_wrapped_and_annotated() -> None:
     source = unused_parameters_message(MESSAGE)
     lines = source.code.splitlines()
-    assert max(len(line) for line in lines) <= 88
+    assert max(len(line) for line in lines) <= 72
     assert " ".join(lines) == " ".join(MESSAGE.split())
     noted = [lines[note.first - 1] for note in source.notes]
     assert ["Expected" in noted[0], "producing" in noted[1], "indices" in noted[2]] == [True] * 3

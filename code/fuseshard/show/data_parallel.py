@@ -18,7 +18,7 @@ from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
 _ALL_DIGITS = 12  # more than any count of bytes here has
-_LINE_COLUMNS = 88  # what fits beside the navigation without scrolling
+_LINE_COLUMNS = 72  # what fits beside the navigation without scrolling
 
 StepBytes = tuple[int, int, float, float]
 """ranks; bytes of all gradients; bytes that one rank sent, by the meter; by the kernel"""
@@ -67,7 +67,7 @@ def difference_table(
     names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
     heads: list[Text] = [
         *(plain(name) for name in names),
-        *(word("{dtype}, in epsilons", dtype=name) for name in names),
+        *(plain(f"{name} (ε)") for name in names),
     ]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -81,8 +81,8 @@ def difference_table(
     return Table(
         name="gradient-differences",
         caption=word(
-            "Largest difference of a gradient from that of one process; up to {terms} epsilons "
-            "are rounding.",
+            "Largest difference of a gradient from that of one process, also in epsilons (ε); up "
+            "to {terms} ε are rounding.",
             terms=num_terms,
         ),
         columns=(
