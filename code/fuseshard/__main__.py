@@ -59,12 +59,17 @@ def _import_experiments() -> None:
     for layer in EXPERIMENT_LAYERS:
         package = importlib.import_module(f"fuseshard.{layer}")
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            try:
-                importlib.import_module(module.name)
-            except ModuleNotFoundError as error:
-                if (error.name or "").startswith("fuseshard"):
-                    raise
-                print(f"{module.name}: left out, it needs {error.name}")
+            _import(module.name)
+
+
+def _import(name: str) -> None:
+    """Import a module; one that needs a package that isn't installed is left out, and named."""
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("fuseshard"):
+            raise
+        print(f"{name}: left out, it needs {error.name}")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 
@@ -70,26 +71,14 @@ def compare(
     """
     _check(variants, num_threads=num_threads, rounds=rounds, budget_s=budget_s)
     clock = clock_for(sync, device)
-    stopwatches = [_Stopwatch(fn, clock) for fn in variants.values()]
+    watches = [_Stopwatch(fn, clock) for fn in variants.values()]
     if compiled:
         warm_compiler()
     with threads(num_threads):
-        with fresh_compile() if compiled else nullcontext():
-            first_calls = [watch.first_call_s() for watch in stopwatches]
-        deadline_s = timeit.default_timer() + budget_s
-        calls = [_calls_per_block(watch, deadline_s) for watch in stopwatches]
-        measured = _run_rounds(stopwatches, calls, rounds, deadline_s)
+        first_calls_s = _first_calls_s(watches, compiled)
+        calls, measured = _run_rounds(watches, rounds, budget_s)
         origin = Origin(is_live=True, environment=environment())
-    timings = tuple(
-        _timing(
-            name,
-            first_calls[i],
-            calls_per_round=calls[i],
-            rounds_s=measured[i],
-            baseline_s=None if i == 0 else measured[0],
-        )
-        for i, name in enumerate(variants)
-    )
+    timings = _timings(list(variants), first_calls_s, calls, measured)
     return Comparison(timings=timings, num_threads=num_threads, origin=origin)
 
 
@@ -99,7 +88,7 @@ def sweep(
     *,
     size_name: str = "size",
     budget_s: float = 30.0,
-    **settings: object,
+    **settings: Any,
 ) -> Sweep:
     """Make the same comparison at growing sizes; `Sweep.break_even` says where one starts to pay.
 
@@ -121,7 +110,7 @@ def sweep(
     share_s = budget_s / len(sizes)
     points = []
     for size in sizes:
-        comparison = compare(make_variants(size), budget_s=share_s, **settings)  # type: ignore[arg-type]
+        comparison = compare(make_variants(size), budget_s=share_s, **settings)
         # The sweep carries the origin once; at each of its points it would only repeat.
         points.append(SweepPoint(size=size, comparison=replace(comparison, origin=None)))
     return Sweep(size_name=size_name, points=tuple(points), origin=comparison.origin)
@@ -236,10 +225,17 @@ def _fastest_block_s(watch: _Stopwatch, num_calls: int) -> float:
     return min(watch.seconds_per_call(num_calls) for _ in range(num_blocks))
 
 
+def _first_calls_s(watches: Sequence[_Stopwatch], compiled: bool) -> list[float]:
+    with fresh_compile() if compiled else nullcontext():
+        return [watch.first_call_s() for watch in watches]
+
+
 def _run_rounds(
-    watches: Sequence[_Stopwatch], calls: Sequence[int], rounds: int, deadline_s: float
-) -> list[list[float]]:
-    """Time every variant once a round, until the rounds or the time are used up."""
+    watches: Sequence[_Stopwatch], rounds: int, budget_s: float
+) -> tuple[list[int], list[list[float]]]:
+    """Warm up, then time every variant once a round until the rounds or the time are used up."""
+    deadline_s = timeit.default_timer() + budget_s
+    calls = [_calls_per_block(watch, deadline_s) for watch in watches]
     measured: list[list[float]] = [[] for _ in watches]
     longest_round_s = 0.0
     for round_index in range(rounds):
@@ -249,28 +245,32 @@ def _run_rounds(
         for i in round_order(len(watches), round_index):
             measured[i].append(_fastest_block_s(watches[i], calls[i]))
         longest_round_s = max(longest_round_s, timeit.default_timer() - begin_s)
-    return measured
+    return calls, measured
 
 
-def _timing(
-    name: str,
-    first_call_s: float,
-    *,
-    calls_per_round: int,
-    rounds_s: list[float],
-    baseline_s: list[float] | None,
-) -> Timing:
-    low_s, median_s, high_s = quartiles(rounds_s)
-    return Timing(
-        name=name,
-        first_call_s=first_call_s,
-        rounds_s=tuple(rounds_s),
-        calls_per_round=calls_per_round,
-        median_s=median_s,
-        low_s=low_s,
-        high_s=high_s,
-        ratio=None if baseline_s is None else paired_ratio(baseline_s, rounds_s),
-    )
+def _timings(
+    names: Sequence[str],
+    first_calls_s: Sequence[float],
+    calls: Sequence[int],
+    measured: Sequence[Sequence[float]],
+) -> tuple[Timing, ...]:
+    """Sum up each variant's rounds, and pair all but the first with the first."""
+    timings = []
+    for i, name in enumerate(names):
+        low_s, median_s, high_s = quartiles(measured[i])
+        timings.append(
+            Timing(
+                name=name,
+                first_call_s=first_calls_s[i],
+                rounds_s=tuple(measured[i]),
+                calls_per_round=calls[i],
+                median_s=median_s,
+                low_s=low_s,
+                high_s=high_s,
+                ratio=paired_ratio(measured[0], measured[i]) if i > 0 else None,
+            )
+        )
+    return tuple(timings)
 
 
 def _trivial(x: torch.Tensor) -> torch.Tensor:
