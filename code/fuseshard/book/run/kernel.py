@@ -10,7 +10,6 @@ from jupyter_client.manager import AsyncKernelManager
 
 KERNEL_ENV = {
     # What a reader's shell has set must neither print into a page nor hide a warning.
-    "TORCH_LOGS": "",
     "TORCH_COMPILE_DEBUG": "0",
     "PYTHONWARNINGS": "",
     # Messages of compilers and tools in one language, numbers in one format.
@@ -34,7 +33,9 @@ class BuildKernels(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Return the kernel's command line and environment."""
-        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        # Taken out, not emptied: torch 2.13 can't be imported with an empty TORCH_LOGS.
+        clean = ["env", "-u", "TORCH_LOGS"]
+        argv = [*clean, sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         env = {**KERNEL_ENV, "IPYTHONDIR": self.profile}
         return KernelSpec(argv=argv, display_name="Python 3", language="python", env=env)
 
