@@ -48,7 +48,8 @@ LEFTOVERS = re.compile(
 
 def everywhere(site: Site) -> list[str]:
     """Every HTML file of the site, search pages too."""
-    return sorted(path.relative_to(site.html).as_posix() for path in site.html.rglob("*.html"))
+    paths = sorted(path.relative_to(site.html) for path in site.html.rglob("*.html"))
+    return [path.as_posix() for path in paths if "_static" not in path.parts]
 
 
 def test_both_editions_are_there_whole(site: Site) -> None:
@@ -90,11 +91,7 @@ def test_each_page_names_its_twin_and_its_address(site: Site) -> None:
         edition = root if language == "en" else f"{root}{language}/"
         wanted = [page_url(edition, name)] if root else []
         assert (path, canonical) == (path, wanted)
-        assert alternates[language] == (canonical or [_relative(path)])[0] or not canonical
-
-
-def _relative(path: str) -> str:
-    return path
+        assert not canonical or alternates[language] == canonical[0]
 
 
 def test_plotly_and_mathjax_come_once_and_from_the_site(site: Site) -> None:
@@ -199,11 +196,23 @@ def resolves(site: Site, path: str, address: str, ids: dict[str, set[str]]) -> b
 def test_spanish_pages_have_no_word_of_the_theme_in_english(site: Site) -> None:
     names = [path for language, path in site.pages if language == "es"]
     for path in [*names, "es/search.html"]:
-        page = site.soup(path)
-        for quiet in page(["script", "style", "pre", "code"]):
-            quiet.decompose()
-        text = str(page)
+        text = theme_words(site.soup(path))
         assert (path, [phrase for phrase in FOREIGN if phrase in text]) == (path, [])
+    assert "Search" in theme_words(site.soup("index.html"))
+
+
+def theme_words(page: BeautifulSoup) -> str:
+    """What a page says besides its chapter: the frame, and what the theme adds to the text."""
+    for quiet in page(["script", "style", "pre"]):
+        quiet.decompose()
+    article = page.select_one("article.bd-article")
+    added: list[str] = []
+    if article is not None:
+        tags = article.select("summary, button, a.headerlink, .fs-kind, [title], [aria-label]")
+        added = [f"{tag.get('title', '')} {tag.get('aria-label', '')}" for tag in tags]
+        added += [tag.get_text() for tag in article.select("button, .fs-kind")]
+        article.decompose()
+    return "\n".join([str(page), *added])
 
 
 def test_navigation_stays_in_its_edition(site: Site) -> None:
