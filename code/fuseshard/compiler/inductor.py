@@ -15,6 +15,7 @@ from torch import nn
 # Private, checked on torch 2.11 and 2.13: the loader that Inductor uses for its own modules.
 from torch._inductor.codecache import PyCodeCache
 
+from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.records import Kernel
 from fuseshard.models.minigpt import MiniGPT
 
@@ -177,6 +178,8 @@ def head_with(
 ) -> Callable[[torch.Tensor], torch.Tensor]:
     """Make MiniGPT's last step: its head, `Linear(64, 600)`, and then a softmax.
 
+    Each function has a code object of its own, so that two of them share no compiled version.
+
     Args:
         softmax: [R, V] to [R, V], over the last dim.
         device: where the parameters lie.
@@ -189,4 +192,4 @@ def head_with(
     def probabilities(hidden: torch.Tensor) -> torch.Tensor:
         return softmax(head(hidden))
 
-    return probabilities
+    return isolated(probabilities)

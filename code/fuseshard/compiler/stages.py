@@ -23,7 +23,7 @@ import torch._inductor.graph
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.records import Stages
 from fuseshard.compiler.text import clean
-from fuseshard.measure.clock import fresh_compile
+from fuseshard.measure.clock import fresh_compile, warm_compiler
 
 
 @dataclass
@@ -61,6 +61,8 @@ def capture(fn: Callable[..., Any], *args: Any, backward: bool = False) -> Stage
     Source:
         Ansel et al. 2024, "PyTorch 2", doi:10.1145/3620665.3640366. Checked on torch 2.13.
     """
+    # With caches off, the first compile of a process would precompile the C++ headers again: 10 s.
+    warm_compiler()
     log = _Log()
     reasons_before = dict(torch._dynamo.utils.counters["graph_break"])
     compiled = torch.compile(isolated(fn), backend=_spying_inductor(log), dynamic=False)

@@ -222,9 +222,9 @@ def _equal_line() -> list[Json]:
 
 def _caption(sweep: HeadSweep) -> Word:
     return word(
-        "The head from {width} features to {vocabulary} results: {by_hand}; {library}. Points are "
-        "medians; bands hold the true median with 99 % confidence, or in the view of times the "
-        "middle half of the rounds.",
+        "The head from {width} features to {vocabulary} results. With softmax by hand, {by_hand}. "
+        "With torch.softmax, {library}. Points are medians; bands hold the true median with 99 % "
+        "confidence, or in the view of times the middle half of the rounds.",
         width=sweep.width,
         vocabulary=sweep.vocabulary,
         by_hand=size_finding(sweep, "by_hand"),

@@ -12,7 +12,7 @@ from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.sweep import break_even_finding
-from fuseshard.show.charts.variants import Variant, verdict_word
+from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
 from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
@@ -25,8 +25,8 @@ _LIBRARY = Mark(palette.EAGER.light, palette.EAGER.dark, "dot", "circle-open", "
 def own_variants() -> dict[str, Variant]:
     """Return labels and marks of the ways in which this chapter computes the head."""
     return {
-        "by_hand": Variant(word("eager, softmax by hand"), palette.EAGER),
-        "library": Variant(word("eager, torch.softmax"), _LIBRARY),
+        "by_hand": Variant(word("eager (by hand)"), palette.EAGER),
+        "library": Variant(word("eager (torch.softmax)"), _LIBRARY),
         "compiled": Variant(word("compiled"), palette.COMPILED),
     }
 
@@ -67,8 +67,23 @@ def size_finding(sweep: HeadSweep | None, way: str) -> Word:
     """
     if sweep is None:
         return word("nothing is recorded yet")
-    labels = (own_variants()[way].label, own_variants()["compiled"].label)
+    known = known_variants()
+    labels = (known["eager"].label, known["compiled"].label)
     return break_even_finding(way_of(sweep, way), "compiled", labels, word("rows"))
+
+
+def row_finding(sweep: HeadSweep, way: str, rows: int) -> Word:
+    """Say in a clause what compiling does at one batch size.
+
+    Args:
+        sweep: from `compiler.breakeven`.
+        way: "by_hand" or "library".
+        rows: one of the sweep's sizes.
+    """
+    point = next(point for point in way_of(sweep, way).points if point.size == rows)
+    timing, ratio = point.comparison.candidate("compiled")
+    known = own_variants()
+    return finding(timing, ratio, known[way].label, known["compiled"].label)
 
 
 def sweep_table(sweep: HeadSweep, *, name: str) -> Table:

@@ -19,17 +19,25 @@ from fuseshard.show.words import Text, Word, word
 _INDENT = "\u2003"
 
 
-def trace_table(name: str, trace: DispatchTrace, *, subject: Word) -> Table:
-    """List the dispatcher calls of one call of a function, indented by who called whom.
+def trace_table(trace: DispatchTrace, way: str) -> Table:
+    """List the dispatcher calls of one call of the head, indented by who called whom.
 
     Args:
-        name: lower-case words joined by hyphens, unique on its page.
         trace: from `compiler.dispatch.trace`.
-        subject: what was called, as the start of the caption, without a full stop.
+        way: "by_hand", "library" or "compiled".
+
+    Raises:
+        ValueError: another way.
     """
+    captions = {
+        "by_hand": word("Eager head, softmax by hand: {n} dispatcher calls.", n=len(trace.calls)),
+        "library": word("Eager head, torch.softmax: {n} dispatcher calls.", n=len(trace.calls)),
+        "compiled": word("Compiled head: {n} dispatcher calls.", n=len(trace.calls)),
+    }
+    if way not in captions:
+        raise ValueError(f"trace_table: way is {way!r}, must be one of {sorted(captions)}.")
     calls = trace.calls
-    caption = word("{subject}: {n} dispatcher calls.", subject=subject, n=len(calls))
-    table = TableBuilder(name, caption)
+    table = TableBuilder(f"trace-{way.replace('_', '-')}", captions[way])
     table.code(word("Operator"), [_INDENT * call.depth + call.op for call in calls])
     table.texts(word("Role"), [_role(call.role) for call in calls])
     table.code(word("Layers"), [_layers(call) for call in calls])
@@ -196,7 +204,7 @@ def difference_table(differences: Mapping[str, float], bound: float) -> Table:
         ValueError: a way to compute that has no name here.
     """
     names = {
-        "library": word("eager, torch.softmax"),
+        "library": word("eager (torch.softmax)"),
         "compiled": word("compiled by torch.compile"),
         "written": word("the written module, called by hand"),
         "edited": word("the written module, with its division removed"),
