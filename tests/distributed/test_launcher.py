@@ -111,7 +111,9 @@ def test_prints_are_shown_in_rank_order_whoever_was_first(capfd):
 
     run(speak)
     shown = capfd.readouterr()
-    assert shown.out == "".join(f"[rank {rank}] {line}\n" for rank in (0, 1) for line in ("one of 2", "two"))
+    assert shown.out == "".join(
+        f"[rank {rank}] {line}\n" for rank in (0, 1) for line in ("one of 2", "two")
+    )
     assert shown.err == ""
 
 

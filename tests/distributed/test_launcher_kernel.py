@@ -62,9 +62,7 @@ def test_a_worker_of_a_cell_works_with_its_closure_globals_and_helpers(notebook)
     notebook.run(WORKER)
     output, error = notebook.run("print(run(make(0.5)))")
     assert error == ""
-    assert output == (
-        "[rank 0] total 31.0\n[rank 1] total 31.0\n[tensor([31.]), tensor([31.])]\n"
-    )
+    assert output == ("[rank 0] total 31.0\n[rank 1] total 31.0\n[tensor([31.]), tensor([31.])]\n")
 
 
 def test_a_second_run_is_quick(notebook):

@@ -1,5 +1,6 @@
 """How far two computations of the same tensors are apart, and whether rounding explains it."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -95,6 +96,6 @@ def _difference(name: str, left: torch.Tensor, right: torch.Tensor) -> Differenc
     apart = (left - right).abs()
     absolute = float(apart.max()) if apart.numel() else 0.0
     scale = max(float(side.abs().max()) if side.numel() else 0.0 for side in (left, right))
-    if absolute != absolute or absolute == float("inf"):
+    if not math.isfinite(absolute):
         absolute, scale = float("inf"), 1.0
     return Difference(name=name, absolute=absolute, scale=scale, epsilon=epsilon)

@@ -60,7 +60,9 @@ def run(
         ValueError: an argument can't work; nothing was started.
         DistributedError: a rank failed or time ran out; leads with the rank that failed first.
     """
-    _check(worker, world_size, args, timeout, backend)
+    _check(world_size, args, timeout)
+    _check_worker(worker, world_size, args)
+    _check_backend(backend, world_size)
     environment = dict(os.environ)
     with socket.create_server(("127.0.0.1", 0), backlog=2 * world_size + 16) as listener:
         call = Call(
@@ -81,7 +83,14 @@ def run(
 def start_environment(
     environment: Mapping[str, str], rank: int, world_size: int, port: int
 ) -> None:
-    """Give a rank its caller's environment variables, and those that torchrun would set."""
+    """Give a rank its caller's environment variables, and those that torchrun would set.
+
+    Args:
+        environment: the caller's variables; replace all of this process's.
+        rank: index of this process.
+        world_size: number of processes.
+        port: where the store listens through which the ranks find each other.
+    """
     os.environ.clear()
     os.environ.update(environment)
     os.environ.update(
@@ -135,7 +144,7 @@ def _show_output(job: Job) -> None:
         sys.stdout.flush()
 
 
-def _check(worker: Any, world_size: Any, args: Any, timeout: Any, backend: Any) -> None:
+def _check(world_size: Any, args: Any, timeout: Any) -> None:
     """Refuse what can't work before any process is started."""
     if not sys.platform.startswith("linux"):
         raise OSError(
@@ -158,8 +167,6 @@ def _check(worker: Any, world_size: Any, args: Any, timeout: Any, backend: Any) 
             f"run: args is a {type(args).__name__}, required is a tuple (it is unpacked after "
             "rank and world_size); write args=(value,) for one argument"
         )
-    _check_worker(worker, world_size, args)
-    _check_backend(backend, world_size)
 
 
 def _check_worker(worker: Any, world_size: int, args: tuple[Any, ...]) -> None:

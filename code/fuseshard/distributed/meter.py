@@ -14,6 +14,11 @@ import torch
 import torch.distributed as dist
 from torch.distributed.tensor import DTensor
 
+# Checked on torch 2.11 and 2.13. The class is what torch documents for watching operators, though
+# its module has an underscore; from a group's name to the group there is no public way.
+from torch.distributed.distributed_c10d import _resolve_process_group  # isort: skip
+from torch.utils._python_dispatch import TorchDispatchMode  # isort: skip
+
 from fuseshard.distributed.traffic import CollectiveCall
 
 # struct tcp_info of linux/tcp.h, since Linux 4.19: at byte 144 tcpi_notsent_bytes (handed over,
@@ -168,10 +173,8 @@ def _dispatch_mode(count: Callable[[Any, Sequence[Any]], None]) -> AbstractConte
     """A dispatch mode that shows each operator to `count` and then runs it unchanged.
 
     DDP's reducer calls `c10d::allreduce_` from C++ through the dispatcher, on a thread to which
-    autograd carries the mode over; hence its buckets are seen. The module has an underscore in
-    its name, but the class is torch's documented extension point; checked on 2.11 and 2.13.
+    autograd carries the mode over; hence its buckets are seen.
     """
-    from torch.utils._python_dispatch import TorchDispatchMode
 
     class CountingMode(TorchDispatchMode):
         @classmethod
@@ -190,14 +193,7 @@ def _dispatch_mode(count: Callable[[Any, Sequence[Any]], None]) -> AbstractConte
 
 
 def _group_of(args: Sequence[Any]) -> dist.ProcessGroup:
-    """The process group among an operator's arguments: boxed, or by its name.
-
-    There is no public way from a name to its group; checked on torch 2.11 and 2.13.
-    """
-    from torch.distributed.distributed_c10d import (  # type: ignore[attr-defined]
-        _resolve_process_group,
-    )
-
+    """The process group among an operator's arguments: boxed, or by its name."""
     for arg in args:
         if isinstance(arg, torch.ScriptObject) and "ProcessGroup" in str(arg._type()):
             return dist.ProcessGroup.unbox(arg)
@@ -210,12 +206,19 @@ def _tcp_bytes_sent() -> int:
     total = 0
     for entry in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # closed meanwhile
-            if not os.readlink(entry).startswith("socket:"):  # noqa: PTH115 (it's no path)
-                continue
-            with socket.socket(fileno=os.dup(int(entry.name))) as connection:
-                is_internet = connection.family in (socket.AF_INET, socket.AF_INET6)
-                if is_internet and connection.type == socket.SOCK_STREAM:
-                    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-                    sent, again = _TCP_INFO_SENT.unpack_from(info)
-                    total += sent - again + _TCP_INFO_NOT_SENT.unpack_from(info)[0]
+            total += _bytes_sent_by(entry)
     return total
+
+
+def _bytes_sent_by(entry: Path) -> int:
+    """Bytes handed to one open file of this process; 0 unless it is a TCP socket."""
+    if not os.readlink(entry).startswith("socket:"):  # noqa: PTH115 (it's no path)
+        return 0
+    with socket.socket(fileno=os.dup(int(entry.name))) as connection:
+        is_internet = connection.family in (socket.AF_INET, socket.AF_INET6)
+        if not is_internet or connection.type != socket.SOCK_STREAM:
+            return 0
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    sent, again = _TCP_INFO_SENT.unpack_from(info)
+    (not_yet,) = _TCP_INFO_NOT_SENT.unpack_from(info)
+    return int(sent - again + not_yet)

@@ -80,6 +80,8 @@ class ServerHandle:
         if self._owner_pid != os.getpid():
             self._process.returncode = 0  # in a fork of the owner: not our child to wait for
             return
+        if self.num_jobs == 0:
+            self._process.kill()  # it has no ranks to end first
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:

@@ -70,7 +70,14 @@ class RankHandle:
         reason: str,
         details: str = "",
     ) -> None:
-        """Note why there is no result."""
+        """Note why there is no result.
+
+        Args:
+            kind: how it failed, as in `RankFailure`.
+            time_s: seconds, when it failed, on the machine's monotonic clock.
+            reason: what happened.
+            details: traceback, or where the rank stood.
+        """
         stderr = read_memory_file(self.errors)
         self.failure = RankFailure(
             rank=self.rank, kind=kind, time_s=time_s, reason=reason, details=details, stderr=stderr

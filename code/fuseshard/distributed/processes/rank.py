@@ -25,7 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped]
+import cloudpickle
 import torch
 import torch.distributed as dist
 
@@ -119,7 +119,7 @@ def _join_group(rank: int, call: Call, listener: int | None) -> None:
     # each other on few cores.
     torch.set_num_threads(1)
     timeout = timedelta(seconds=call.timeout_s)
-    store = dist.TCPStore(  # type: ignore[attr-defined]
+    store = dist.TCPStore(
         "127.0.0.1",
         call.store_port,
         call.world_size,

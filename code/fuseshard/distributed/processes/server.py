@@ -125,18 +125,14 @@ class ForkServer:
         with contextlib.suppress(BlockingIOError):
             self._wakeup.recv(4096)
         with contextlib.suppress(ChildProcessError):
-            while True:
-                # First look, then collect: until collected, the id can't belong to another.
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-                if ended is None:
-                    return
-                for job in self._jobs:
-                    if ended.si_pid in job.ranks:
-                        _kill(ended.si_pid)
+            # First look, then collect: until collected, the id can't belong to another.
+            while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                jobs = [job for job in self._jobs if ended.si_pid in job.ranks]
+                if jobs:
+                    _kill(ended.si_pid)
                 _, status = os.waitpid(ended.si_pid, 0)
-                for job in self._jobs:
-                    if ended.si_pid in job.ranks:
-                        job.report(ended.si_pid, status)
+                for job in jobs:
+                    job.report(ended.si_pid, status)
 
     def _end(self, job: Job) -> None:
         """Kill what is left of a job; its channel closes when nothing is."""
@@ -168,15 +164,18 @@ def _kill(pid: int) -> None:
 
 def _children(parent_pid: int) -> list[int]:
     """Process ids of the direct children, ended but uncollected ones included."""
-    children = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            with contextlib.suppress(OSError):
-                # The name in parentheses may hold spaces; the parent is the second field after.
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[1]) == parent_pid:
-                    children.append(int(folder.name))
-    return children
+    pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    return [pid for pid in pids if _parent(pid) == parent_pid]
+
+
+def _parent(pid: int) -> int:
+    """Process id of a process's parent; 0 if it is gone."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    # The name in parentheses may hold spaces; the parent is the second field after it.
+    return int(text.rpartition(")")[2].split()[1])
 
 
 def main(control_file: int, caller_pid: int, idle_s: float) -> None:
