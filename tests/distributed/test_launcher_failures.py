@@ -187,6 +187,13 @@ def test_a_server_that_cannot_start_says_why(monkeypatch, tmp_path):
     assert "no torch today" in error_of(lambda rank, size: rank).reason
 
 
+def test_a_timeout_before_the_ranks_are_there_says_so(monkeypatch):
+    monkeypatch.setenv("TORCH_FUSESHARD_TEST", "start yet another server")
+    error = error_of(lambda rank, size: rank, timeout=0.01)
+    assert error.reason.startswith("timed out: after 0.01 s")
+    assert "rank 1 was stopped: not started yet: torch was still being imported" in str(error)
+
+
 def test_a_failed_run_doesnt_harm_the_next():
     error_of(lambda rank, size: 1 / 0)
     assert run(lambda rank, size: rank) == [0, 1]

@@ -45,6 +45,7 @@ class RankHandle:
         self.stack = os.memfd_create(f"fuseshard-rank{rank}-stack")
         self.result: bytes | None = None
         self.failure: RankFailure | None = None
+        self.has_started = False
         self.has_ended = False
 
     @property
@@ -196,6 +197,9 @@ class Job:
         note, _ = receive_note(self._channel)
         if note is None:
             return False
+        if "started" in note:
+            self.ranks[note["started"]].has_started = True
+            return True
         handle = self.ranks[note["ended"]]
         handle.has_ended = True
         handle.take()  # what it sent before its end comes first
@@ -206,7 +210,11 @@ class Job:
 
     def _stop_others(self, reason: str) -> None:
         """Ask the ranks that still run where they stand, and count them as failed."""
-        running = [handle for handle in self.ranks if not handle.is_done]
+        running = [handle for handle in self.ranks if not handle.is_done and handle.has_started]
+        for handle in self.ranks:
+            if not handle.has_started:
+                waited = "not started yet: torch was still being imported"
+                handle.fail("stopped", time.monotonic(), waited)
         self._tell({"stacks": True})
         deadline_s = time.monotonic() + _STACK_S
         while time.monotonic() < deadline_s:

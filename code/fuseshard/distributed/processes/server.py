@@ -36,8 +36,12 @@ class Job:
 
     def report(self, pid: int, status: int) -> None:
         """Tell the caller that a rank has ended."""
-        note = {"ended": self.ranks.pop(pid), "status": status, "time_s": time.monotonic()}
-        with contextlib.suppress(OSError):  # the caller may be gone
+        rank = self.ranks.pop(pid)
+        self.tell({"ended": rank, "status": status, "time_s": time.monotonic()})
+
+    def tell(self, note: dict[str, float]) -> None:
+        """Send the caller a note; it may be gone."""
+        with contextlib.suppress(OSError):
             send_note(self.channel, note)
 
 
@@ -117,6 +121,7 @@ class ForkServer:
         if pid == 0:
             run_rank(rank, files, server_pid)
         job.ranks[pid] = rank
+        job.tell({"started": rank})
         for file in files.values():
             os.close(file)
 
