@@ -15,6 +15,14 @@ def project(tmp_path: Path) -> Project:
     return Project.make(tmp_path / "toy")
 
 
+@pytest.fixture
+def small(project: Project) -> Project:
+    """A toy book with one page of code."""
+    project.drop_page("part/outputs")
+    project.replace_in_both("index", "](part/outputs.md)", "](part/boxes.md)")
+    return project
+
+
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """The toy book, built once with an address and with warnings as errors."""

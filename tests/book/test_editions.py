@@ -166,10 +166,11 @@ def test_boxes_are_titled_numbered_and_linked(site: Site) -> None:
 
 def test_only_pages_with_formulas_load_mathjax_and_only_ours(site: Site) -> None:
     for folder, up in (("", "../"), ("es/", "../../")):
-        scripts = [s.get("src", "") for s in soup(site, f"{folder}part/boxes").select("script")]
+        page = soup(site, f"{folder}part/boxes")
+        scripts = [script.get("src", "").partition("?")[0] for script in page.select("script")]
         [mathjax] = [src for src in scripts if "mathjax" in src.lower()]
         assert mathjax == f"../_static/{up}vendor/mathjax/tex-svg-full.js"
-        assert "mathjax" not in site.html(f"{folder}part/outputs").lower()
+        assert "vendor/mathjax" not in site.html(f"{folder}part/outputs")
     assert (site.project.folder / "book/_build/html/vendor/mathjax/tex-svg-full.js").is_file()
 
 
@@ -182,18 +183,6 @@ def test_no_page_asks_another_host_for_anything(site: Site) -> None:
             ]
             assert [url for url in loaded if "//" in url] == []
             assert "thebe" not in str(page)
-
-
-def test_without_an_address_links_are_relative_and_no_page_is_canonical(project: Project) -> None:
-    assert project.build().status == 0
-    page = BeautifulSoup(project.html("es/part/boxes"), "html.parser")
-    alternates = {link["hreflang"]: link["href"] for link in page.select("link[rel=alternate]")}
-    assert alternates == {
-        "en": "../../part/boxes.html",
-        "es": "../../es/part/boxes.html",
-        "x-default": "../../part/boxes.html",
-    }
-    assert page.select_one("link[rel=canonical]") is None
 
 
 def test_a_third_language_is_a_folder_and_a_catalog(project: Project) -> None:
@@ -210,6 +199,15 @@ def test_a_third_language_is_a_folder_and_a_catalog(project: Project) -> None:
     }
     assert list(project.timings) == ["en", "es", "fr"]
     assert built.executed == [f"{name}.md" for name in PAGES]
+    # This toy has no address: links are relative, and no page can be canonical.
+    alternates = {link["hreflang"]: link["href"] for link in page.select("link[rel=alternate]")}
+    assert alternates == {
+        "en": "../../part/outputs.html",
+        "es": "../../es/part/outputs.html",
+        "fr": "../../fr/part/outputs.html",
+        "x-default": "../../part/outputs.html",
+    }
+    assert page.select_one("link[rel=canonical]") is None
 
 
 def _add_language(project: Project, language: str, pattern: str) -> None:

@@ -72,6 +72,12 @@ class Project:
         kept = {key: value for key, value in os.environ.items() if key != "GITHUB_REPOSITORY"}
         return {**kept, "PYTHONPATH": str(self.folder / "kit"), "NO_COLOR": "1"}
 
+    def drop_page(self, name: str) -> None:
+        """Take a page out of the toy book, to make its build shorter."""
+        self.replace("_toc.yml", f"      - file: {name}\n", "")
+        for edition in ("", "es/"):
+            self.page(f"{edition}{name}").unlink()
+
     def build(self, *arguments: str) -> Build:
         """Build the book with `jb build book`."""
         done = subprocess.run(
@@ -93,6 +99,11 @@ class Project:
     def html(self, name: str) -> str:
         """Return a built page."""
         return (self.folder / "book" / "_build" / "html" / f"{name}.html").read_text("utf-8")
+
+    def replace_in_both(self, name: str, old: str, new: str) -> None:
+        """Replace text in a page of both editions."""
+        for edition in ("book", "book/es"):
+            self.replace(f"{edition}/{name}.md", old, new)
 
     def replace(self, path: str, old: str, new: str) -> None:
         """Replace text in one of the project's files; it must be there."""

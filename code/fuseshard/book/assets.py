@@ -1,4 +1,4 @@
-"""What pages load: our style and script, a local plotly.js and MathJax, and nothing from elsewhere."""
+"""What pages load: our style and script, local plotly.js and MathJax, nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -19,8 +18,9 @@ VENDOR = PACKAGE / "book" / "vendor"
 DARK_ID = "fuseshard-dark"
 """id of the script element that holds the palette's light -> dark map"""
 
-UNUSED = ("thebe",)
-"""parts of the names of scripts and styles that Jupyter Book adds and this book doesn't use"""
+UNUSED = "sphinx_thebe"
+"""extension that Jupyter Book always loads, whose scripts would ask other hosts for more"""
+UNUSED_STYLE = "sphinx-thebe.css"
 
 MATHJAX = {
     # No menu: its items would load further files and write to the reader's storage.
@@ -32,6 +32,7 @@ def setup_assets(app: Sphinx) -> None:
     """Add our files to the site and take the unused ones off its pages."""
     app.connect("config-inited", configure, priority=400)  # event 1
     app.connect("builder-inited", copy_vendor)  # event 2
+    app.connect("config-inited", disconnect_unused)  # event 1
     app.connect("html-page-context", drop_unused, priority=900)  # event 15, after who adds them
     app.add_css_file("fuseshard/book.css", priority=900)
 
@@ -70,15 +71,19 @@ def copy_vendor(app: Sphinx) -> None:
             shutil.copyfile(source, target)
 
 
-def drop_unused(
-    app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None
-) -> None:
-    """Take scripts and styles off the page that it doesn't use."""
-    for kind in ("script_files", "css_files"):
-        context[kind] = [asset for asset in context.get(kind, []) if not _is_unused(asset)]
+def disconnect_unused(app: Sphinx, config: Config) -> None:
+    """Keep the extension that we don't use from adding scripts to each page."""
+    for listeners in list(app.events.listeners.values()):
+        for listener in list(listeners):
+            if listener.handler.__module__ == UNUSED:
+                app.disconnect(listener.id)
 
 
-def _is_unused(asset: Any) -> bool:
-    attributes = getattr(asset, "attributes", {})
-    text = f"{getattr(asset, 'filename', asset)} {attributes.get('body', '')}"
-    return any(word in text for word in UNUSED)
+def drop_unused(app: Sphinx, *page: Any) -> None:
+    """Take the style sheet of the extension that we don't use off the page."""
+    context: dict[str, Any] = page[2]
+    context["css_files"] = [
+        asset
+        for asset in context.get("css_files", [])
+        if UNUSED_STYLE not in str(getattr(asset, "filename", asset))
+    ]

@@ -20,11 +20,8 @@ PACKAGE = Path(str(files("fuseshard")))
 Check = Callable[[Any], bool]
 
 
-def _option(default: Any, allowed: str, check: Check, rebuild: str = "env") -> Any:
-    metadata = {"allowed": allowed, "check": check, "rebuild": rebuild}
-    if isinstance(default, list):
-        return field(default_factory=lambda: list(default), metadata=metadata)
-    return field(default=default, metadata=metadata)
+def _option(allowed: str, check: Check, rebuild: str = "env") -> dict[str, Any]:
+    return {"allowed": allowed, "check": check, "rebuild": rebuild}
 
 
 def _is_url(value: Any) -> bool:
@@ -47,23 +44,32 @@ def _is_seconds(value: Any) -> bool:
 class BookConfig:
     """The extension's options."""
 
-    site_url: str = _option("", "'' or an http(s) URL that ends in /", _is_url, "html")
+    site_url: str = field(
+        default="", metadata=_option("'' or an http(s) URL that ends in /", _is_url, "html")
+    )
     """where the built book is published; '' lets `address.py` find out"""
-    locale_path: str = _option("", "'' or a folder", _is_text)
+    locale_path: str = field(default="", metadata=_option("'' or a folder", _is_text))
     """folder of the catalogs, relative to the book; '' is the package's own"""
-    packages: list[str] = _option(["fuseshard"], "a list of Python package names", _is_names)
+    packages: list[str] = field(
+        default_factory=lambda: ["fuseshard"],
+        metadata=_option("a list of Python package names", _is_names),
+    )
     """packages whose source is part of what a page's outputs depend on"""
-    start_timeout: int = _option(120, "a whole number of seconds above 0", _is_seconds, "")
+    start_timeout: int = field(
+        default=120, metadata=_option("a whole number of seconds above 0", _is_seconds, "")
+    )
     """seconds that a kernel may take to start"""
-    edition: str = _option("", "set by the build itself", _is_text)
+    edition: str = field(default="", metadata=_option("set by the build itself", _is_text))
     """language that this process builds; '' is the root edition"""
-    english_dir: str = _option("", "set by the build itself", _is_text, "")
+    english_dir: str = field(default="", metadata=_option("set by the build itself", _is_text, ""))
     """folder of the root edition's chapters, when this process builds another one"""
-    published_url: str = _option("", "set by the build itself", _is_url, "html")
+    published_url: str = field(
+        default="", metadata=_option("set by the build itself", _is_url, "html")
+    )
     """address of the root edition, when this process builds another one"""
-    report: str = _option("", "set by the build itself", _is_text, "")
+    report: str = field(default="", metadata=_option("set by the build itself", _is_text, ""))
     """file to which another edition's process writes its timings"""
-    render_key: str = _option("", "set by the build itself", _is_text)
+    render_key: str = field(default="", metadata=_option("set by the build itself", _is_text))
     """digest of all that renders a page; Sphinx reads every page again when it changes"""
 
     @property
@@ -77,11 +83,15 @@ def book_config(config: Config) -> BookConfig:
     return BookConfig(**{option.name: config[PREFIX + option.name] for option in _options()})
 
 
+def chapters_dir(app: Sphinx) -> Path:
+    """Return the folder of the root edition's chapters, which holds those of all others."""
+    return Path(book_config(app.config).english_dir or app.srcdir)
+
+
 def locale_dir(app: Sphinx) -> Path:
     """Return the folder that holds one folder of catalogs for each language."""
     given = book_config(app.config).locale_path
-    root = Path(book_config(app.config).english_dir or app.srcdir)
-    return (root / given).resolve() if given else PACKAGE / "locale"
+    return (chapters_dir(app) / given).resolve() if given else PACKAGE / "locale"
 
 
 def setup_config(app: Sphinx) -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +16,7 @@ from babel import Locale, UnknownLocaleError
 from sphinx.application import Sphinx
 
 from fuseshard.book.address import site_url
-from fuseshard.book.config import PREFIX, book_config, locale_dir
+from fuseshard.book.config import PREFIX, book_config, chapters_dir, locale_dir
 from fuseshard.book.messages import LOGGER, BookError, Subtype
 from fuseshard.book.timing import timings
 
@@ -33,9 +34,8 @@ def languages(app: Sphinx) -> list[str]:
     Raises:
         BookError: a folder is called like a language and has an index page, but no catalog.
     """
-    folder = Path(book_config(app.config).english_dir or app.srcdir)
     found = []
-    for index in sorted(folder.glob("*/index.md")):
+    for index in sorted(chapters_dir(app).glob("*/index.md")):
         language = index.parent.name
         if not _is_language(language):
             continue
@@ -63,9 +63,11 @@ def build_editions(app: Sphinx, exception: Exception | None) -> None:
         folder = build / language
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "timings.json").unlink(missing_ok=True)
+        started = time.perf_counter()
         _run_child(app, language, _job(app, language, folder))
         _publish(folder / "html", Path(app.outdir) / language)
         report = json.loads((folder / "timings.json").read_text("utf-8"))
+        report["total_s"] = time.perf_counter() - started
         timings(app).others[language] = report
 
 

@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
@@ -19,6 +18,8 @@ from fuseshard.book.editions import languages
 
 TEMPLATES = PACKAGE / "book" / "templates"
 ROOT_LANGUAGE = "en"
+HIDDEN = {"name": "robots", "content": "noindex"}
+"""what search and the like, which come from no page of the book, say to search engines"""
 
 
 @dataclass(frozen=True)
@@ -50,26 +51,16 @@ def configure(app: Sphinx, config: Config) -> None:
     config.html_domain_indices = False
 
 
-def frame_page(
-    app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None
-) -> None:
+def frame_page(app: Sphinx, name: str, *page: Any) -> None:
     """Give a page its languages, its canonical address and its description."""
+    _, context, doctree = page
     catalog = catalog_of(app)
     context["fs_say"] = lambda msgid: catalog.text(msgid, f"template of {name}")
     versions = list(versions_of(app, name))
     context["fs_versions"] = versions
     here = next(version for version in versions if version.is_here)
     context["pageurl"] = here.url or None
-    if doctree is None:  # search and the like: nothing that search engines should list
-        context["metatags"] = context.get("metatags", "") + _tag(
-            "meta", name="robots", content="noindex"
-        )
-        return
-    description = str(app.env.metadata[name].get("description", ""))
-    tags = _tag("meta", name="description", content=description)
-    for version in versions:
-        tags += _alternate(version.language, version)
-    tags += _alternate("x-default", versions[0])
+    tags = _head_tags(app, name, versions) if doctree else _tag("meta", **HIDDEN)
     context["metatags"] = context.get("metatags", "") + tags
 
 
@@ -102,6 +93,14 @@ def _root_url(app: Sphinx) -> str:
 
 def _edition_url(root: str, edition: str) -> str:
     return f"{root}{edition}/" if root and edition else root
+
+
+def _head_tags(app: Sphinx, name: str, versions: list[Version]) -> str:
+    """Return what search engines want to know about a page."""
+    description = str(app.env.metadata[name].get("description", ""))
+    tags = [_tag("meta", name="description", content=description)]
+    tags += [_alternate(version.language, version) for version in versions]
+    return "".join([*tags, _alternate("x-default", versions[0])])
 
 
 def _alternate(hreflang: str, version: Version) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -12,6 +13,7 @@ from sphinx.application import Sphinx
 
 from fuseshard.book.assets import DARK_ID, figure_script
 from fuseshard.book.catalog import catalog_of
+from fuseshard.book.config import chapters_dir
 from fuseshard.book.draw.figure import figure_html
 from fuseshard.book.draw.parts import Voice, check_html
 from fuseshard.book.draw.source import source_html
@@ -47,7 +49,8 @@ class FuseShardRenderer(MimeRenderPlugin):
         if data.mime_type not in (*BLOCKS, WORD_MIME) or env is None:
             return None
         record: Any = data.content
-        voice = Voice(catalog_of(env.app), _where(env.docname, data, record))
+        page = Path(env.doc2path(env.docname)).relative_to(chapters_dir(env.app)).as_posix()
+        voice = Voice(catalog_of(env.app), _where(page, data, record))
         _check_version(record, data.mime_type, voice.where)
         if data.mime_type == WORD_MIME:
             text = voice.catalog.render(record["word"], voice.where)
@@ -59,10 +62,10 @@ class FuseShardRenderer(MimeRenderPlugin):
         return [nodes.raw(text=html, format="html", classes=["output"])]
 
 
-def _where(docname: str, data: MimeData, record: Any) -> str:
+def _where(page: str, data: MimeData, record: Any) -> str:
     line = f":{data.line}" if data.line else ""
     name = record.get("name", "")
-    return f"{docname}.md{line}" + (f" ({name})" if name else "")
+    return f"{page}{line}" + (f" ({name})" if name else "")
 
 
 def _check_version(record: Any, mime: str, where: str) -> None:

@@ -31,7 +31,7 @@ def make_app(folder: Path, base: str = "/") -> Application:
     ]
     if base != "/":
         routes.append((r"/", RedirectHandler, {"url": base}))
-    return Application(routes, compress_response=True)  # type: ignore[arg-type]
+    return Application(routes, compress_response=True)
 
 
 async def serve(folder: Path, port: int, base: str) -> None:

@@ -51,5 +51,6 @@ def check_html(record: Json, voice: Voice) -> str:
     sign = {"open": "○", "right": "✓", "wrong": "✗"}[record["state"]]
     return (
         f'<p class="fs-check fs-check-{record["state"]}">'
-        f'<span class="fs-sign" aria-hidden="true">{sign}</span> {voice.html(record["message"])}</p>'
+        f'<span class="fs-sign" aria-hidden="true">{sign}</span> '
+        f"{voice.html(record['message'])}</p>"
     )

@@ -22,6 +22,8 @@ STDERR_TAGS = {"remove-stderr", "allow-stderr"}
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r"Cell In\[(\d+)\], line (\d+)")
+_RULE = "-" * 75
+"""what IPython prints above a traceback, below nbclient's copy of the cell"""
 _TRACEBACK_LINES = 25
 
 
@@ -107,7 +109,7 @@ def _running(page: Page, client: _Client) -> Cell:
 
 def _raised(page: Page, client: _Client, error: CellExecutionError) -> BookError:
     cell = _running(page, client)
-    traceback = _ANSI.sub("", error.traceback).rstrip().splitlines()
+    traceback = _ANSI.sub("", error.traceback).rpartition(_RULE)[2].rstrip().splitlines()
     number = page.cells.index(cell) + 1
     frames = [int(n) for i, n in _FRAME.findall("\n".join(traceback)) if int(i) == number]
     line = cell.line + (frames[-1] - 1 if frames else 0)

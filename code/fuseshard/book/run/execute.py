@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
-from fuseshard.book.config import book_config
+from fuseshard.book.config import book_config, chapters_dir
 from fuseshard.book.editions import languages
 from fuseshard.book.messages import LOGGER, BookError, Subtype
 from fuseshard.book.run.client import run_page
@@ -56,11 +56,9 @@ def check_editions(app: Sphinx) -> None:
         _refuse_orphans(root, language)
 
 
-def outdated_pages(
-    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
-) -> list[str]:
-    """Name the pages whose outputs depend on something that changed."""
-    known = set(env.found_docs) - added - changed - removed
+def outdated_pages(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> list[str]:
+    """Name the pages, besides those changed, whose outputs depend on something that changed."""
+    known = set(env.found_docs).difference(*changes)
     return [name for name in known if _current_key(app, name) != _read_key(env, name)]
 
 
@@ -110,9 +108,7 @@ def page_names(app: Sphinx) -> Iterator[str]:
 
 
 def _page(app: Sphinx, name: str) -> Page:
-    options = book_config(app.config)
-    root = Path(options.english_dir or app.srcdir)
-    return Page.load(Path(app.srcdir) / f"{name}{SUFFIX}", root, _reader(app))
+    return Page.load(Path(app.srcdir) / f"{name}{SUFFIX}", chapters_dir(app), _reader(app))
 
 
 def _current_key(app: Sphinx, name: str) -> str:

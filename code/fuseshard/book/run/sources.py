@@ -1,4 +1,4 @@
-"""Pages as they stand in the book's folders: notebooks in MyST Markdown, and what is wrong there."""
+"""Pages as they stand in the book's folders: notebooks in MyST Markdown, checked."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Store:
         self._cache = get_cache(str(folder))
         try:
             self._cache.list_cache_records()
-        except SQLAlchemyError:
+        except (RuntimeError, SQLAlchemyError):  # jupyter-cache wraps some, not all
             # A build was killed while it made the database: there is nothing in it to lose.
             shutil.rmtree(folder)
             self._cache = get_cache(str(folder))

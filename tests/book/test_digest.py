@@ -1,0 +1,100 @@
+"""What a page's key covers; oracle: a package written for the test, changed one file at a time."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fuseshard.book.run import digest
+from fuseshard.book.run.digest import page_key, reachable, versions
+
+FILES = {
+    "__init__.py": "",
+    "direct.py": "from digestkit.sub import through\n",
+    "sub/__init__.py": "",
+    "sub/through.py": "from . import beside\n\n\ndef late():\n    import digestkit.lazy\n",
+    "sub/beside.py": "WORKER = 'digestkit.spawned'\n",
+    "lazy.py": "",
+    "spawned.py": "",
+    "unused.py": "",
+    "recordings/gpu.json": "{}",
+    "locale/words.json": "{}",
+}
+CELL = "import torch\nfrom digestkit.direct import through\n"
+
+
+@pytest.fixture
+def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package of which one page reaches all but `unused.py`."""
+    root = tmp_path / "digestkit"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    digest._package_root.cache_clear()
+    yield root
+    digest._package_root.cache_clear()
+
+
+def test_imports_are_followed_through_the_package(kit: Path) -> None:
+    found = reachable(["digestkit", "digestkit.direct"], ["digestkit"])
+    assert sorted(found) == [
+        "digestkit",
+        "digestkit.direct",
+        "digestkit.lazy",
+        "digestkit.spawned",
+        "digestkit.sub",
+        "digestkit.sub.beside",
+        "digestkit.sub.through",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("direct.py", True),
+        ("sub/beside.py", True),
+        ("sub/__init__.py", True),
+        ("lazy.py", True),
+        ("spawned.py", True),
+        ("recordings/gpu.json", True),
+        ("unused.py", False),
+        ("locale/words.json", False),
+    ],
+)
+def test_a_key_changes_with_what_the_page_reaches(kit: Path, name: str, counts: bool) -> None:
+    before = page_key([CELL], ["digestkit"])
+    file = kit / name
+    file.write_text(file.read_text("utf-8") + " \n", "utf-8")
+    assert (page_key([CELL], ["digestkit"]) != before) == counts
+
+
+def test_a_page_without_the_package_depends_on_versions_alone(kit: Path) -> None:
+    before = page_key(["import math"], ["digestkit"])
+    (kit / "recordings/gpu.json").write_text("[]", "utf-8")
+    (kit / "direct.py").write_text("", "utf-8")
+    assert page_key(["import math"], ["digestkit"]) == before
+    assert page_key(["import math"], ["digestkit"], {"LC_ALL": "C"}) != before
+
+
+def test_magics_hide_no_import(kit: Path) -> None:
+    magic = "%matplotlib inline\nfrom digestkit import direct\n!ls\n"
+    before = page_key([magic], ["digestkit"])
+    (kit / "direct.py").write_text("X = 1\n", "utf-8")
+    assert page_key([magic], ["digestkit"]) != before
+
+
+def test_versions_name_all_that_can_change_a_number() -> None:
+    found = versions()
+    assert set(found) >= {"python", "torch", "triton", "plotly", "numpy", "compiler", "cpu"}
+    assert all(found[name] for name in ("python", "torch", "plotly", "numpy", "cpu"))
+
+
+def test_another_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = page_key(["1"], [])
+    other = {**versions(), "torch": "0.0"}
+    monkeypatch.setattr(digest, "versions", lambda: other)
+    assert page_key(["1"], []) != before
