@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 EXPERIMENT_LAYERS = ("measure", "compiler", "kernels", "distributed")
@@ -27,10 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fuseshard import doctor  # noqa: PLC0415 - see the module's docstring
 
         return doctor.main(quick=chosen.for_build)
-    return _record(chosen.only, chosen.out)
+    return _record(chosen.only, chosen.out, chosen.commit)
 
 
-def _record(only: str | None, out: Path | None) -> int:
+def _record(only: str | None, out: Path | None, commit: str | None) -> int:
     """Run experiments and merge their results into the machine's file, one by one."""
     from fuseshard.measure import experiments, recordings  # noqa: PLC0415 - they import torch
     from fuseshard.measure.provenance import environment  # noqa: PLC0415
@@ -49,7 +50,10 @@ def _record(only: str | None, out: Path | None) -> int:
     path = out or recordings.RECORDINGS_FOLDER / f"{machine}.json"
     for item in able:
         print(f"{item.id}: measuring ...", flush=True)
-        recordings.save(path, machine, {item.id: item.record()})
+        entry = item.record()
+        if commit is not None:
+            entry = replace(entry, environment=replace(entry.environment, commit=commit))
+        recordings.save(path, machine, {item.id: entry})
     print(f"{len(able)} of {len(wanted)} recorded" + (f" in {path}" if able else ""))
     return 0 if able else 1
 
@@ -88,6 +92,11 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="FILE",
         help="where to write; default: the machine's file among the package's recordings",
+    )
+    record.add_argument(
+        "--commit",
+        metavar="HASH",
+        help="the book's commit, on a machine that got its files without git",
     )
     return parser
 

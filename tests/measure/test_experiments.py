@@ -197,8 +197,10 @@ def test_record_merges_what_this_machine_can_run(
     experiment("test.answer", needs="cpu")(answer)
     experiments._REGISTRY["test.far"] = Elsewhere("test.far", "cuda", answer, Answer)
     path = tmp_path / "here.json"
-    assert command_line.main(["record", "--out", str(path)]) == 0
-    assert list(recordings.load(path).entries) == ["test.answer"]
+    assert command_line.main(["record", "--out", str(path), "--commit", "abc123"]) == 0
+    entries = recordings.load(path).entries
+    assert list(entries) == ["test.answer"]
+    assert entries["test.answer"].environment.commit == "abc123"
     printed = capsys.readouterr().out
     assert "test.far: left out, it needs cuda" in printed
     assert "1 of 2 recorded" in printed

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 300.0
+"""The first compile of an empty cache took over a minute on a machine with a slow disk."""
 
 OPENMP_PROGRAM = """
 #include <Python.h>
