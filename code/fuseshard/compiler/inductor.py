@@ -148,7 +148,7 @@ def load(source: str) -> Callable[[list[torch.Tensor]], tuple[Any, ...]]:
 
 
 def softmax_by_hand(logits: torch.Tensor) -> torch.Tensor:
-    """Compute softmax over the last dim out of five operators: amax, sub, exp, sum, div.
+    """Compute softmax over the last dim: amax, sub, exp, sum, div.
 
     Args:
         logits: [..., V]; not modified.
@@ -156,7 +156,7 @@ def softmax_by_hand(logits: torch.Tensor) -> torch.Tensor:
     Returns:
         [..., V], each row positive and with sum 1.
     """
-    shifted = logits - logits.amax(dim=-1, keepdim=True)  # the largest exponent becomes 0
+    shifted = logits - logits.amax(dim=-1, keepdim=True)  # now at most 0
     exps = shifted.exp()
     return exps / exps.sum(dim=-1, keepdim=True)
 

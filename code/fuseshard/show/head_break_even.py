@@ -19,7 +19,7 @@ from fuseshard.show.head_times import (
     threads_of,
     way_of,
 )
-from fuseshard.show.numbers import duration, factor, number
+from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Json, Text, Word, plain, word
 
@@ -45,6 +45,10 @@ class _Line:
     low: Sequence[float]
     high: Sequence[float]
     hover: Sequence[str]
+
+
+_EQUAL = _Line(plain(""), palette.FORMULA, x=(), middle=(), low=(1.0,), high=(1.0,), hover=())
+"""keeps the factor 1 on the axis"""
 
 
 def break_even(sweep: HeadSweep, *, name: str = "break-even") -> Figure:
@@ -80,8 +84,8 @@ def recorded(outcome: HasResult) -> Figure | Word:
     if outcome.available is not None:
         return break_even(outcome.available, name="break-even-gpu")
     return word(
-        "This sweep needs a CUDA GPU and has not been recorded yet. On a machine with one, run "
-        "python -m fuseshard record --only {id}",
+        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
+        "on a machine with one.",
         id=outcome.experiment_id,
     )
 
@@ -164,7 +168,7 @@ def _add_menu(drawing: FigureBuilder, ratios: list[_Line], times: list[_Line]) -
     views: tuple[tuple[Word, Json, list[Json]], ...] = (
         (
             word("speed-up"),
-            _axis(drawing, word("eager time / compiled time"), ratios, factor),
+            _axis(drawing, word("eager time / compiled time"), (*ratios, _EQUAL), _short_factor),
             _equal_line(),
         ),
         (
@@ -191,6 +195,8 @@ def _add_menu(drawing: FigureBuilder, ratios: list[_Line], times: list[_Line]) -
             "type": "buttons",
             "direction": "right",
             "buttons": buttons,
+            # Plotly paints a chosen button almost white, under the light text of a dark page too.
+            "showactive": False,
             "x": 0,
             "xanchor": "left",
             "y": 1.02,
@@ -203,15 +209,18 @@ def _add_menu(drawing: FigureBuilder, ratios: list[_Line], times: list[_Line]) -
 
 
 def _axis(
-    drawing: FigureBuilder, title: Word, lines: list[_Line], show: Callable[[float], str]
+    drawing: FigureBuilder, title: Word, lines: Sequence[_Line], show: Callable[[float], str]
 ) -> Json:
-    """Make a logarithmic axis that holds all bands, and 1 where it holds factors."""
+    """Make a logarithmic axis that holds all bands."""
     values = [value for line in lines for value in (*line.low, *line.high)]
-    if show is factor:
-        values.append(1.0)
     axis = plotly_style.log_axis(drawing.say(title), values, show)
     axis["ticktext"] = [drawing.say(plain(text)) for text in axis["ticktext"]]
     return axis
+
+
+def _short_factor(ratio: float) -> str:
+    """Print a tick, which is round: 0.5 and not 0.500."""
+    return f"{ratio:g}{TIMES_SIGN}"
 
 
 def _equal_line() -> list[Json]:

@@ -16,7 +16,7 @@ from fuseshard.show.sources import Anchor, annotated_source, on
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
 
-_INDENT = "\u2003"
+_INDENT = "\u00a0" * 2  # no line may break inside it
 
 
 def trace_table(trace: DispatchTrace, way: str) -> Table:
@@ -44,7 +44,10 @@ def trace_table(trace: DispatchTrace, way: str) -> Table:
     table.code(word("Result"), [_shapes(call) for call in calls])
     table.counts(word("Allocated"), [call.allocated_bytes or None for call in calls], unit="B")
     return table.build(
-        notes=[word("An indented operator was called by the one above it that is less indented.")]
+        notes=[
+            word("An indented operator was called by the one above it that is less indented."),
+            word("A composite operator only calls others; a view is old memory in a new shape."),
+        ]
     )
 
 
@@ -121,10 +124,10 @@ def kernel_source(kernel: Kernel, *, vocabulary: int, width: int) -> Source:
         ValueError: the code has changed, so that a note would be on the wrong line.
     """
     notes = [*_frame_notes(vocabulary), *_tail_notes(kernel, vocabulary, width), *_pass_notes()]
-    caption = word("The C++ that Inductor wrote for amax, sub, exp, sum and div")
-    return annotated_source(
-        "softmax-cpp", caption, kernel.code, language="cpp", notes=notes, folded=False
-    )
+    caption = word("The C++ that Inductor wrote for amax, sub, exp, sum and div, indented by half")
+    # Nine levels of four blanks would push every line that matters out of the page.
+    code = re.sub(r"^ +", lambda blanks: " " * (len(blanks[0]) // 2), kernel.code, flags=re.M)
+    return annotated_source("softmax-cpp", caption, code, language="cpp", notes=notes, folded=False)
 
 
 def _frame_notes(vocabulary: int) -> list[Anchor]:
@@ -248,7 +251,7 @@ def _verdict(difference: float, bound: float) -> Word:
 
 
 def _role(role: Role) -> Text:
-    return {"composite": word("only calls"), "view": word("view"), "kernel": word("kernel")}[role]
+    return {"composite": word("composite"), "view": word("view"), "kernel": word("kernel")}[role]
 
 
 def _layers(call: DispatchCall) -> str:

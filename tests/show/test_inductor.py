@@ -1,0 +1,221 @@
+"""What the chapter on Inductor shows. Oracles: code written for three vector widths, known sweeps.
+
+Two compiles in a module-scoped fixture; the rest is plain data.
+"""
+
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+
+from fuseshard.compiler import dispatch, stages
+from fuseshard.compiler.inductor import (
+    head_with,
+    kernels,
+    library_softmax,
+    loop_bodies,
+    softmax_by_hand,
+    vector_width,
+    wrapper,
+)
+from fuseshard.compiler.records import DispatchTrace, HeadSweep, Kernel, Stages
+from fuseshard.measure.experiments import Outcome
+from fuseshard.measure.records import Comparison, Sweep, SweepPoint, Timing
+from fuseshard.measure.statistics import paired_ratio, quartiles
+from fuseshard.show import head_break_even, head_times
+from fuseshard.show import inductor as show
+from fuseshard.show.records import Figure, Number
+from fuseshard.show.words import Word
+
+ROWS, VOCABULARY, ROUNDS = 7, 600, 25
+
+
+def hidden() -> torch.Tensor:
+    return torch.randn(ROWS, 64, generator=torch.Generator().manual_seed(3))
+
+
+def captured(bits: int | None) -> Stages:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch._inductor.config.patch({"cpp.simdlen": bits}):
+        found = stages.capture(head_with(softmax_by_hand), hidden())
+    torch.set_num_threads(threads)
+    return found
+
+
+@pytest.fixture(scope="module")
+def widest() -> Stages:
+    return captured(None)
+
+
+@pytest.fixture(scope="module")
+def avx2() -> Kernel:
+    return kernels(captured(256).source[0])[0]
+
+
+def test_every_stage_has_its_notes_on_the_lines_that_they_explain(widest: Stages) -> None:
+    for source, line in (
+        (show.fx_source(widest.fx[0]), r"linear\("),
+        (show.aten_source(widest.aten[0]), r"aten\.addmm"),
+        (show.loops_source(loop_bodies(widest.loops[0])), r"truediv"),
+        (show.wrapper_source(wrapper(widest.source[0])), r"extern_kernels\.addmm"),
+    ):
+        lines = source.code.splitlines()
+        assert any(re.search(line, lines[note.first - 1]) for note in source.notes), source.name
+
+
+def test_the_kernels_notes_hold_for_the_widest_vectors_of_this_machine(widest: Stages) -> None:
+    (kernel,) = kernels(widest.source[0])
+    width = vector_width(kernel)
+    shown = show.kernel_source(kernel, vocabulary=VOCABULARY, width=width)
+    explained = " ".join(str(note.text) for note in shown.notes)
+    assert f"{width} numbers a step" in explained
+    assert ("loaded with a mask" in explained) == (VOCABULARY % width != 0)
+
+
+def test_the_kernels_notes_hold_for_vectors_of_eight_that_leave_no_rest(avx2: Kernel) -> None:
+    shown = show.kernel_source(avx2, vocabulary=VOCABULARY, width=8)
+    explained = " ".join(str(note.text) for note in shown.notes)
+    assert "8 numbers a step" in explained
+    assert "mask" not in explained
+    lines = shown.code.splitlines()
+    divide = next(note for note in shown.notes if "divides them" in str(note.text))
+    assert "/" in lines[divide.first - 1]
+
+
+def test_a_note_never_stands_on_code_that_has_changed(avx2: Kernel) -> None:
+    """Must-fail twin: without its exponential the listing must be refused, not misexplained."""
+    changed = replace(avx2, code=avx2.code.replace(".exp()", ".exp_u20()"))
+    with pytest.raises(ValueError, match="anchor"):
+        show.kernel_source(changed, vocabulary=VOCABULARY, width=8)
+
+
+def test_a_rest_that_should_not_exist_is_refused(avx2: Kernel) -> None:
+    changed = replace(avx2, code=avx2.code + "\nif(C10_UNLIKELY(x1 >= 592)) {}")
+    with pytest.raises(ValueError, match="handles a rest"):
+        show.kernel_source(changed, vocabulary=VOCABULARY, width=8)
+
+
+@pytest.mark.parametrize(
+    ("width", "text"),
+    [(16, "37 full vectors of 16 and a rest of 8"), (8, "exactly 75 vectors of 8")],
+)
+def test_a_row_is_cut_into_vectors_in_words(width: int, text: str) -> None:
+    assert text in str(show.tail_finding(VOCABULARY, width))
+
+
+def test_the_trace_table_has_a_row_for_each_call_indented_by_depth() -> None:
+    trace = dispatch.trace(head_with(library_softmax), hidden())
+    table = show.trace_table(trace, "library")
+    assert len(table.rows) == len(trace.calls)
+    shown = [row[0].code for row in table.rows]
+    assert [text.lstrip("\u00a0") for text in shown] == [call.op for call in trace.calls]
+    assert [len(text) - len(text.lstrip("\u00a0")) for text in shown] == [
+        2 * call.depth for call in trace.calls
+    ]
+    allocated = [row[4].value for row in table.rows if isinstance(row[4], Number)]
+    assert sum(allocated) == trace.allocated_bytes
+
+
+def test_an_unknown_way_has_no_caption() -> None:
+    with pytest.raises(ValueError, match="way is 'triton', must be one of"):
+        show.trace_table(DispatchTrace(calls=(), compiled_regions=0), "triton")
+
+
+def test_differences_beyond_the_bound_and_nan_are_bugs() -> None:
+    table = show.difference_table(
+        {"library": 1e-7, "compiled": 2e-5, "edited": float(2)}, bound=1e-5
+    )
+    assert [str(row[3]) for row in table.rows] == ["rounding", "a bug", "a bug"]
+
+
+def test_an_unknown_way_to_compute_has_no_name() -> None:
+    with pytest.raises(ValueError, match=r"got \['guessed'\]"):
+        show.difference_table({"guessed": 0.0}, bound=1.0)
+
+
+def timing(name: str, seconds: float, baseline_s: float | None) -> Timing:
+    rounds = [seconds * (1 + 0.001 * (index % 3)) for index in range(ROUNDS)]
+    first = None if baseline_s is None else [baseline_s] * ROUNDS
+    low, median, high = quartiles(rounds)
+    return Timing(
+        name=name,
+        first_call_s=1.5,
+        rounds_s=tuple(rounds),
+        calls_per_round=1,
+        median_s=median,
+        low_s=low,
+        high_s=high,
+        ratio=None if first is None else paired_ratio(first, rounds),
+    )
+
+
+def sweep_of(speedups: tuple[float, ...]) -> Sweep:
+    points = [
+        SweepPoint(
+            size=4**index,
+            comparison=Comparison(
+                timings=(timing("eager", 1e-3, None), timing("compiled", 1e-3 / s, 1e-3)),
+                num_threads=1,
+            ),
+        )
+        for index, s in enumerate(speedups)
+    ]
+    return Sweep(size_name="rows", points=tuple(points))
+
+
+@pytest.fixture
+def swept() -> HeadSweep:
+    return HeadSweep(
+        device="cpu",
+        width=64,
+        vocabulary=600,
+        by_hand=sweep_of((0.5, 0.8, 1.25, 2.0)),
+        library=sweep_of((0.25, 0.5, 0.8, 1.0)),
+    )
+
+
+def test_the_break_even_says_where_each_way_starts_to_pay(swept: HeadSweep) -> None:
+    figure = head_break_even.break_even(swept)
+    assert "slower than eager up to 4 rows and faster from 16 on" in str(figure.caption)
+    assert "slower than eager up to 16 rows" in str(figure.caption)
+
+
+def test_each_view_of_the_break_even_shows_its_own_lines(swept: HeadSweep) -> None:
+    drawing = head_break_even.break_even(swept).figure
+    (menu,) = drawing["layout"]["updatemenus"]
+    ratio_view, time_view = (button["args"][0]["visible"] for button in menu["buttons"])
+    assert len(ratio_view) == len(drawing["data"]) == 10  # 2 and 3 lines, each with its band
+    assert [a != b for a, b in zip(ratio_view, time_view, strict=True)] == [True] * 10
+    assert [trace["visible"] for trace in drawing["data"]] == ratio_view
+
+
+def test_calls_to_pay_back_are_the_first_call_over_what_a_call_saves(swept: HeadSweep) -> None:
+    table = head_times.payback_table(swept, first_call_s=1.0)
+    assert [str(row[1]) for row in table.rows][:2] == ["never", "never"]
+    largest = swept.by_hand.points[3].comparison
+    saved = largest["eager"].median_s - largest["compiled"].median_s
+    shown = str(table.rows[3][1]).replace("\u202f", "")
+    assert 0 <= int(shown) * saved - 1.0 < saved
+    assert {str(row[2]) for row in table.rows} == {"never"}
+
+
+def test_findings_name_the_size_and_the_factor(swept: HeadSweep) -> None:
+    assert "16 rows" in str(head_times.size_finding(swept, "library"))
+    one_row = str(head_times.row_finding(swept, "library", rows=1))
+    assert "compiled takes 4.0" in one_row
+
+
+@pytest.mark.parametrize("sweep", [True, False])
+def test_a_recording_is_drawn_and_a_missing_one_is_named(swept: HeadSweep, sweep: bool) -> None:
+    outcome = Outcome(
+        experiment_id="inductor.size-sweep-gpu",
+        state="recorded" if sweep else "not recorded yet",
+        note="",
+        available=swept if sweep else None,
+    )
+    shown = head_break_even.recorded(outcome)
+    assert isinstance(shown, Figure if sweep else Word)
+    assert sweep or "inductor.size-sweep-gpu needs a CUDA GPU" in str(shown)
+    assert str(head_times.size_finding(None, "by_hand")) == "nothing is recorded yet"
