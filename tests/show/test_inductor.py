@@ -114,7 +114,7 @@ def test_the_trace_table_has_a_row_for_each_call_indented_by_depth() -> None:
     assert [len(text) - len(text.lstrip("\u00a0")) for text in shown] == [
         2 * call.depth for call in trace.calls
     ]
-    allocated = [row[4].value for row in table.rows if isinstance(row[4], Number)]
+    allocated = [row[4].number for row in table.rows if isinstance(row[4], Number)]
     assert sum(allocated) == trace.allocated_bytes
 
 
