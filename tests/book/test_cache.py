@@ -24,7 +24,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A toy book, built once; the tests below change it one after another."""
     project = Project.make(tmp_path_factory.mktemp("cache") / "toy")
     first = project.build()
-    assert first.executed == ["index.md", "part/outputs.md", "part/boxes.md"], first.output
+    assert first.executed == ["index.md", "part/boxes.md", "part/outputs.md"], first.output
     return project
 
 
@@ -74,12 +74,12 @@ def test_old_executions_were_pruned(built: Project) -> None:
 def test_what_an_interrupted_build_executed_is_kept(project: Project, how: signal.Signals) -> None:
     marker = project.folder / "running"
     wait = f"import pathlib, time\npathlib.Path({str(marker)!r}).touch()\ntime.sleep(SECONDS)"
-    project.replace_in_both("part/boxes", "double(21)", wait)
-    project.replace_in_both("part/boxes", "import double", "import SECONDS, double")
+    wait = f"from toykit.small import SECONDS\n{wait}"
+    project.replace_in_both("part/outputs", "records.table()", wait)
     project.replace("kit/toykit/small.py", "FACTOR = 2", "FACTOR, SECONDS = 2, 60")
     _interrupt(project, marker, how)
-    project.replace("kit/toykit/small.py", "2, 60", "2, 0")
-    assert rebuilt(project).executed == ["part/boxes.md"]
+    project.replace_in_both("part/outputs", "sleep(SECONDS)", "sleep(0)")
+    assert rebuilt(project).executed == ["part/outputs.md"]
 
 
 def _interrupt(project: Project, marker: Path, how: signal.Signals) -> None:

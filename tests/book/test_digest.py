@@ -34,9 +34,15 @@ def kit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, "utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    digest._package_root.cache_clear()
+    forget()
     yield root
+    forget()
+
+
+def forget() -> None:
+    """Do as if another build started."""
     digest._package_root.cache_clear()
+    digest._content.cache_clear()
 
 
 def test_imports_are_followed_through_the_package(kit: Path) -> None:
@@ -69,6 +75,8 @@ def test_a_key_changes_with_what_the_page_reaches(kit: Path, name: str, counts: 
     before = page_key([CELL], ["digestkit"])
     file = kit / name
     file.write_text(file.read_text("utf-8") + " \n", "utf-8")
+    assert page_key([CELL], ["digestkit"]) == before  # steady while a build runs
+    forget()
     assert (page_key([CELL], ["digestkit"]) != before) == counts
 
 
@@ -76,6 +84,7 @@ def test_a_page_without_the_package_depends_on_versions_alone(kit: Path) -> None
     before = page_key(["import math"], ["digestkit"])
     (kit / "recordings/gpu.json").write_text("[]", "utf-8")
     (kit / "direct.py").write_text("", "utf-8")
+    forget()
     assert page_key(["import math"], ["digestkit"]) == before
     assert page_key(["import math"], ["digestkit"], {"LC_ALL": "C"}) != before
 
@@ -84,6 +93,7 @@ def test_magics_hide_no_import(kit: Path) -> None:
     magic = "%matplotlib inline\nfrom digestkit import direct\n!ls\n"
     before = page_key([magic], ["digestkit"])
     (kit / "direct.py").write_text("X = 1\n", "utf-8")
+    forget()
     assert page_key([magic], ["digestkit"]) != before
 
 

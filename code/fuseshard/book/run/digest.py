@@ -64,7 +64,7 @@ def reachable(names: Iterable[str], packages: Sequence[str]) -> dict[str, Path |
         found[name] = path
         is_package = path.name == "__init__.py"
         home = name if is_package else name.rpartition(".")[0]
-        waiting += _names_in(path.read_text("utf-8"), tuple(packages), home)
+        waiting += _names_in(_content(path).decode(), tuple(packages), home)
     return found
 
 
@@ -153,8 +153,14 @@ def _recordings(package: str) -> Iterator[Path]:
             yield path
 
 
+# Files are read once a process: a page's key must not change while the page is executed.
+@cache
+def _content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
 def _file_digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(_content(path)).hexdigest()
 
 
 def _installed(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Execute the pages that need it before Sphinx reads them; MyST-NB then finds all in the cache."""
+"""Execute each page that needs it just before it is read; MyST-NB then finds it in the cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def setup_run(app: Sphinx) -> None:
     app.connect("config-inited", configure, priority=300)  # event 1
     app.connect("builder-inited", check_editions)  # event 2
     app.connect("env-get-outdated", outdated_pages)  # event 3
-    app.connect("env-before-read-docs", execute_pages)  # event 5
+    app.connect("source-read", execute_page, priority=400)  # event 7, before its time is taken
     app.connect("build-finished", prune_cache)  # event 17
 
 
@@ -62,41 +62,41 @@ def outdated_pages(app: Sphinx, env: BuildEnvironment, *changes: set[str]) -> li
     return [name for name in known if _current_key(app, name) != _read_key(env, name)]
 
 
-def execute_pages(app: Sphinx, env: BuildEnvironment, names: list[str]) -> None:
-    """Make sure that each page to be read is in the cache; only the root edition executes."""
-    store = Store(Path(app.config.nb_execution_cache_path))
+def execute_page(app: Sphinx, name: str, content: list[str]) -> None:
+    """Make sure that a page about to be read is in the cache; only the root edition executes.
+
+    From the very text that MyST-NB is going to read: the file may change while a build runs.
+    """
     options = book_config(app.config)
-    for name in [name for name in page_names(app) if name in names]:
-        page = _page(app, name)
-        seconds = store.seconds(page.notebook)
-        if seconds is None and not options.is_root:
-            raise BookError(
-                Subtype.EDITION,
-                "the English edition's run isn't in the cache, and this edition executes nothing; "
-                "build with `jb build book`, and don't change pages while it runs",
-                page.name,
-            )
-        if seconds is None:
-            LOGGER.info("executing %s ...", page.name)
-            seconds = run_page(
-                page,
-                timeout=app.config.nb_execution_timeout,
-                start_timeout=options.start_timeout,
-            )
-            store.add(page, seconds)
-            timings(app).executed(name, seconds)
-            LOGGER.info("executed %s in %.1f s", page.name, seconds)
+    page = _page(app, name, content[0])
+    store = _store(app)
+    if store.seconds(page.notebook) is not None:
+        return
+    if not options.is_root:
+        raise BookError(
+            Subtype.EDITION,
+            "the English edition's run isn't in the cache, and this edition executes nothing; "
+            "build with `jb build book`, and don't change pages or code while it runs",
+            page.name,
+        )
+    LOGGER.info("executing %s ...", page.name)
+    seconds = run_page(
+        page, timeout=app.config.nb_execution_timeout, start_timeout=options.start_timeout
+    )
+    store.add(page, seconds)
+    timings(app).executed(name, seconds)
+    LOGGER.info("executed %s in %.1f s", page.name, seconds)
 
 
 def prune_cache(app: Sphinx, exception: Exception | None) -> None:
     """Forget outputs that no page of the book shows any more."""
     if exception or not book_config(app.config).is_root:
         return
-    store = Store(Path(app.config.nb_execution_cache_path))
-    for name in page_names(app):
-        seconds = store.seconds(_page(app, name).notebook)
-        timings(app).cached(name, seconds)
-    removed = store.prune(_page(app, name).notebook for name in page_names(app))
+    store = _store(app)
+    notebooks = {name: _page(app, name).notebook for name in page_names(app)}
+    for name, notebook in notebooks.items():
+        timings(app).cached(name, store.seconds(notebook))
+    removed = store.prune(notebooks.values())
     if removed:
         LOGGER.info("removed %d old execution(s) from the cache", removed)
 
@@ -107,8 +107,13 @@ def page_names(app: Sphinx) -> Iterator[str]:
         yield str(name).removesuffix(SUFFIX)
 
 
-def _page(app: Sphinx, name: str) -> Page:
-    return Page.load(Path(app.srcdir) / f"{name}{SUFFIX}", chapters_dir(app), _reader(app))
+def _store(app: Sphinx) -> Store:
+    return Store(Path(app.config.nb_execution_cache_path))
+
+
+def _page(app: Sphinx, name: str, text: str | None = None) -> Page:
+    path = Path(app.srcdir) / f"{name}{SUFFIX}"
+    return Page.load(path, chapters_dir(app), _reader(app), text)
 
 
 def _current_key(app: Sphinx, name: str) -> str:

@@ -70,19 +70,20 @@ class Page:
     notebook: NotebookNode
 
     @classmethod
-    def load(cls, path: Path, root: Path, reader: dict[str, Any]) -> Page:
+    def load(cls, path: Path, root: Path, reader: dict[str, Any], text: str | None = None) -> Page:
         """Read and check a page.
 
         Args:
             path: file of the page.
             root: folder that the page's name is relative to.
             reader: keyword arguments for `read_page`.
+            text: of the page, if it was read already.
 
         Raises:
             BookError: the front matter is missing or incomplete.
         """
         name = path.relative_to(root).as_posix()
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8") if text is None else text
         check_front_matter(text, name)
         try:
             return cls(name, path, text, read_page(text, **reader))
