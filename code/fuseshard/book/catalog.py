@@ -59,6 +59,9 @@ class Catalog:
         Args:
             data: {"msgid": ..., "values": {...}} or {"plain": ...}.
             where: page, line and record, for the error of a word that has no entry.
+
+        Raises:
+            BookError: the word has no entry, or its text doesn't take the word's values.
         """
         try:
             return text_of(data, lambda msgid: self.text(msgid, where))

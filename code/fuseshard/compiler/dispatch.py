@@ -80,9 +80,8 @@ def _observer_lines_dropped() -> Iterator[None]:
             os.dup2(saved, 2)
             os.close(saved)
             caught.seek(0)
-            for line in caught.read().decode(errors="replace").splitlines(keepends=True):
-                if "execution_trace_observer.cpp" not in line:
-                    sys.stderr.write(line)
+            lines = caught.read().decode(errors="replace").splitlines(keepends=True)
+            sys.stderr.writelines(x for x in lines if "execution_trace_observer.cpp" not in x)
 
 
 def _attribute(node: _Node, name: str) -> Any:

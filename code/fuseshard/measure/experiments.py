@@ -66,7 +66,7 @@ class Experiment(Generic[R]):
         result: Any = self.function()
         if result.origin is None:
             result = replace(result, origin=Origin(is_live=True, environment=environment()))
-        return result  # type: ignore[no-any-return]
+        return result
 
     def record(self) -> Entry:
         """Measure now, and return what a recording keeps of it."""

@@ -74,8 +74,8 @@ class CudaClock:
             num_calls: how often, at least 1.
         """
         with torch.cuda.device(self.device):
-            begin = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
-            end = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            begin = torch.cuda.Event(enable_timing=True)
+            end = torch.cuda.Event(enable_timing=True)
             fn()
             fn()
             torch.cuda.synchronize()

@@ -135,7 +135,7 @@ def _plot_html(figure: Json, name: str) -> str:
     """Draw with plotly's script from its CDN: only Jupyter and Colab see this."""
     try:
         # Optional third party: records without figures work where plotly isn't installed.
-        from plotly.io import to_html  # type: ignore[import-untyped]  # noqa: PLC0415
+        from plotly.io import to_html  # noqa: PLC0415
     except ImportError as error:
         raise ImportError(
             "figures need plotly, which is not installed; install the package with its extra: "

@@ -66,6 +66,9 @@ def execute_page(app: Sphinx, name: str, content: list[str]) -> None:
     """Make sure that a page about to be read is in the cache; only the root edition executes.
 
     From the very text that MyST-NB is going to read: the file may change while a build runs.
+
+    Raises:
+        BookError: another edition than the root has a page that wasn't executed.
     """
     options = book_config(app.config)
     page = _page(app, name, content[0])
