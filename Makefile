@@ -48,8 +48,8 @@ clean: ## remove what builds and tests left, except .venv
 	find code tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 python:
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
-	  echo "make: $(PYTHON) is $$($(PYTHON) --version 2>&1 || echo missing), the book needs Python 3.11, 3.12 or 3.13 (what its pinned packages run on); name another one: make book PYTHON=python3.12" >&2; \
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || { \
+	  echo "make: $(PYTHON) is $$($(PYTHON) --version 2>/dev/null || echo missing), the book needs Python 3.11, 3.12 or 3.13 (what its pinned packages run on); name another one: make book PYTHON=python3.12" >&2; \
 	  exit 1; }
 
 $(RUN):
