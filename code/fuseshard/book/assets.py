@@ -33,7 +33,7 @@ def setup_assets(app: Sphinx) -> None:
     app.connect("config-inited", configure, priority=400)  # event 1
     app.connect("builder-inited", copy_vendor)  # event 2
     app.connect("config-inited", disconnect_unused)  # event 1
-    app.connect("html-page-context", drop_unused, priority=900)  # event 15, after who adds them
+    app.connect("html-page-context", drop_unused, priority=900)  # event 16, after who adds them
     app.add_css_file("fuseshard/book.css", priority=900)
 
 

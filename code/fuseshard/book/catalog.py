@@ -125,7 +125,7 @@ def setup_catalog(app: Sphinx) -> None:
     app.connect("config-inited", overlay_theme_words, priority=150)  # event 1
     # After sphinx-external-toc has read the contents file (priority 900).
     app.connect("config-inited", translate_captions, priority=950)  # event 1
-    app.connect("doctree-resolved", translate_prompts)  # event 14, once a page
+    app.connect("doctree-resolved", translate_prompts)  # event 15, once a page
 
 
 def set_render_key(app: Sphinx, config: Config) -> None:

@@ -95,7 +95,7 @@ class Solution(Box):
 
 def setup_directives(app: Sphinx) -> None:
     """Add the boxes and their labels."""
-    app.connect("doctree-read", note_labels)  # event 9, after Sphinx's domains saw the page
+    app.connect("doctree-read", note_labels)  # event 8, after Sphinx's domains saw the page
     app.add_node(details, html=(_visit_details, _depart_details))
     app.add_node(summary, html=(_visit_summary, _depart_summary))
     for box in (Predict, Takeaway, Exercise, Solution):

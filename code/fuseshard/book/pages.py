@@ -40,7 +40,7 @@ def setup_pages(app: Sphinx) -> None:
     """Add our templates and what they and the page's head need."""
     app.connect("config-inited", configure, priority=400)  # event 1
     # Early: the theme renders the templates of its parts to see which are empty.
-    app.connect("html-page-context", frame_page, priority=50)  # event 15
+    app.connect("html-page-context", frame_page, priority=50)  # event 16
 
 
 def configure(app: Sphinx, config: Config) -> None:

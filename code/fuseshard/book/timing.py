@@ -84,10 +84,10 @@ def timings(app: Sphinx) -> Timings:
 def setup_timing(app: Sphinx) -> None:
     """Time the reading and writing of each page, and sum up at the end."""
     timings(app)
-    app.connect("source-read", lambda app, name, _: timings(app).start(name))  # event 7
-    app.connect("doctree-read", _stop_reading)  # event 9
-    app.connect("doctree-resolved", _start_writing, priority=1)  # event 14
-    app.connect("html-page-context", _stop_writing, priority=999)  # event 15
+    app.connect("source-read", lambda app, name, _: timings(app).start(name))  # event 6
+    app.connect("doctree-read", _stop_reading)  # event 8
+    app.connect("doctree-resolved", _start_writing, priority=1)  # event 15
+    app.connect("html-page-context", _stop_writing, priority=999)  # event 16
     app.connect("build-finished", report, priority=950)  # event 17, after the other editions
 
 

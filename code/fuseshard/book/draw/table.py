@@ -23,7 +23,7 @@ def bare_table_html(record: Json, voice: Voice) -> str:
     heads = "".join(_head(column, voice) for column in record["columns"])
     rows = "".join(_row(row, record, voice) for row in record["rows"])
     return (
-        f"<table><caption>{voice.html(record['caption'])}</caption>"
+        f"<table><caption><span>{voice.html(record['caption'])}</span></caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

@@ -26,7 +26,7 @@ def setup_run(app: Sphinx) -> None:
     app.connect("config-inited", configure, priority=300)  # event 1
     app.connect("builder-inited", check_editions)  # event 2
     app.connect("env-get-outdated", outdated_pages)  # event 3
-    app.connect("source-read", execute_page, priority=400)  # event 7, before its time is taken
+    app.connect("source-read", execute_page, priority=400)  # event 6, before its time is taken
     app.connect("build-finished", prune_cache)  # event 17
 
 
