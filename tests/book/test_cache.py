@@ -9,11 +9,13 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
+from fuseshard.book.run.client import FOLDERS
 from tests.book.toybook import Build, Project
 
 NOTHING_NEW = "updating environment: 0 added, 0 changed, 0 removed"
@@ -77,13 +79,18 @@ def test_what_an_interrupted_build_executed_is_kept(project: Project, how: signa
     wait = f"from toykit.small import SECONDS\n{wait}"
     project.replace_in_both("part/outputs", "records.table()", wait)
     project.replace("kit/toykit/small.py", "FACTOR = 2", "FACTOR, SECONDS = 2, 60")
-    _interrupt(project, marker, how)
+    process = _interrupt(project, marker, how)
     project.replace_in_both("part/outputs", "sleep(SECONDS)", "sleep(0)")
     assert rebuilt(project).executed == ["part/outputs.md"]
+    assert list(Path(tempfile.gettempdir()).glob(f"{FOLDERS}{process}-*")) == []
 
 
-def _interrupt(project: Project, marker: Path, how: signal.Signals) -> None:
-    """Start a build, wait until the second page runs, and end the build's process alone."""
+def _interrupt(project: Project, marker: Path, how: signal.Signals) -> int:
+    """Start a build, wait until its last page runs, and end the build's process alone.
+
+    Returns:
+        the process's id.
+    """
     build = subprocess.Popen(
         [str(Path(sys.executable).with_name("jb")), "build", "book"],
         cwd=project.folder,
@@ -100,3 +107,4 @@ def _interrupt(project: Project, marker: Path, how: signal.Signals) -> None:
     os.kill(build.pid, how)
     output = build.communicate(timeout=30)[0]  # ends only when the kernel has ended too
     assert build.returncode != 0, output
+    return build.pid

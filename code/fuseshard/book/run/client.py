@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from jupyter_client.manager import KernelManager
@@ -19,6 +21,9 @@ from fuseshard.book.run.sources import Cell, Page
 
 STDERR_TAGS = {"remove-stderr", "allow-stderr"}
 """tags of cells that may write to stderr: hidden on the page, or shown on purpose"""
+
+FOLDERS = "fuseshard-page-"
+"""what the names of the folders start with in which pages run; the build's process id follows"""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _FRAME = re.compile(r"Cell In\[(\d+)\], line (\d+)")
@@ -69,10 +74,29 @@ def run_page(page: Page, *, timeout: int | None, start_timeout: int) -> float:
     """
     started = time.perf_counter()
     if page.cells:
-        with TemporaryDirectory(prefix="page-") as folder:
+        remove_left_folders()
+        with TemporaryDirectory(prefix=f"{FOLDERS}{os.getpid()}-") as folder:
             _execute(page, Path(folder), timeout, start_timeout)
     refuse_stderr(page)
     return time.perf_counter() - started
+
+
+def remove_left_folders() -> None:
+    """Remove the folders of builds that were killed before they could."""
+    for folder in Path(gettempdir()).glob(f"{FOLDERS}*"):
+        owner = folder.name.removeprefix(FOLDERS).partition("-")[0]
+        if owner.isdigit() and not _is_alive(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def _execute(page: Page, folder: Path, timeout: int | None, start_timeout: int) -> None:
