@@ -105,14 +105,21 @@ def sent_bytes_table(
         name: unique on its page.
     """
     table = TableBuilder(
-        name, word("Bytes that one rank sends in one training step: formula and counts.")
+        name,
+        word(
+            "Bytes that one rank sends in one training step: by the formula, by the meter's count "
+            "and by the kernel's, and the kernel's excess over the formula."
+        ),
     )
     table.counts(word("Ranks"), [ranks for ranks, *_ in counts])
     table.counts(word("Gradients"), [payload for _, payload, *_ in counts], unit="B")
     predicted = [formula(payload, ranks) for ranks, payload, *_ in counts]
+    wires = [wire for *_, wire in counts]
     _exact_bytes(table, word("Formula"), predicted)
-    _exact_bytes(table, word("Counted by the meter"), [metered for *_, metered, _ in counts])
-    _exact_bytes(table, word("Counted by the kernel"), [wire for *_, wire in counts])
+    _exact_bytes(table, word("Meter"), [metered for *_, metered, _ in counts])
+    _exact_bytes(table, word("Kernel"), wires)
+    excess = [wire - said for wire, said in zip(wires, predicted, strict=True)]
+    _exact_bytes(table, word("Excess"), excess)
     return table.build()
 
 
@@ -149,7 +156,7 @@ def sent_bytes_figure(
     return drawing.build(
         caption=word(
             "Bytes per rank are proportional to the model and level off at twice its gradients: "
-            "from 2 to {ranks} ranks they grow by a factor of {factor}.",
+            "by the formula, from 2 to {ranks} ranks they grow by a factor of {factor}.",
             ranks=most_ranks,
             factor=number(formula(payloads[0], most_ranks) / formula(payloads[0], 2)),
         ),
@@ -182,7 +189,7 @@ def unused_parameters_message(message: str) -> Source:
             # Single words, since any phrase may be cut by the end of a line.
             on("Expected", word("The first step failed; the second says so.")),
             on("producing", word("The cause: parameters without a gradient.")),
-            on("indices", word("Which: positions in model.parameters(), from 0.")),
+            on("indices", word("Which: counted from 0 among those that require a gradient.")),
         ],
     )
 
@@ -228,7 +235,7 @@ def _verdict(found: Mapping[object, Difference], num_terms: int) -> Word:
 
 def _scientific(value: float) -> Number:
     """Print a magnitude of any size: 5.6e-17, 0.47, 1.1e+14, and none at all as 0."""
-    is_ordinary = 0.1 <= value < 1000
+    is_ordinary = 1e-3 <= value < 1000
     return Number(value, f"{value:.2g}" if is_ordinary or not value else f"{value:.1e}")
 
 
