@@ -33,6 +33,8 @@ def test_the_steps_of_each_width_are_right(width: int, steps: int) -> None:
         (62, 16, "don't fill a vector"),
         (1000, 16, "a whole vector at a step"),
         (189, 16, "all three loops"),
+        (38, 16, "That is for 600"),
+        (75, 8, "That is for 600"),
         (64, 16, "a little too large"),
         (126, 8, "Is there a rest"),
         ("63", 16, "needs one number"),
@@ -113,6 +115,7 @@ def test_halving_the_exponent_is_right(source: str, old: str, new: str) -> None:
         ("tmp0 / tmp2", f"tmp0 / tmp2 * {HALF}", "sum 1"),
         ("tmp3.exp()", f"(tmp3 * {HALF} * {HALF}).exp()", "another distribution"),
         ("tmp3.exp()", "tmp3.exp(", "doesn't run"),
+        ("tmp0 / tmp2", "(tmp2 - tmp2) / (tmp2 - tmp2)", "no longer have the sum 1"),  # NaN
         ("return (buf4, )", "return (buf1, )", "another shape"),
     ],
 )

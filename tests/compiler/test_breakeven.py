@@ -8,6 +8,7 @@ from fuseshard.compiler.breakeven import cpu_size_sweep, gpu_size_sweep, head_sw
 from fuseshard.compiler.graphs import graphs_captured
 from fuseshard.compiler.inductor import softmax_by_hand
 from fuseshard.compiler.records import HeadSweep
+from fuseshard.measure.recordings import RECORDINGS_FOLDER, newest, result_of
 from fuseshard.measure.records import to_json
 from fuseshard.measure.schema import read
 
@@ -37,6 +38,17 @@ def test_the_compiled_variant_is_compiled_and_equal_to_eager() -> None:
     assert compiled_graphs == 1
     assert graphs_captured(lambda: results.update(e=variants[breakeven.EAGER]())) == 0
     torch.testing.assert_close(results["c"], results["e"])
+
+
+def test_on_the_recorded_gpu_a_call_costs_the_same_up_to_4096_rows() -> None:
+    """The chapter says so of whatever is recorded; a new recording must still bear it out."""
+    found = newest(gpu_size_sweep.id, RECORDINGS_FOLDER)
+    assert found is not None
+    name, entry = found
+    recorded = result_of(HeadSweep, entry, name)
+    compiled_s = {p.size: p.comparison["compiled"].median_s for p in recorded.by_hand.points}
+    assert compiled_s[4096] < 1.25 * compiled_s[1]
+    assert compiled_s[65536] > 2 * compiled_s[1]
 
 
 def test_the_experiments_say_what_they_need() -> None:

@@ -1,5 +1,7 @@
 """Reading and running what Inductor wrote. Oracle: eager PyTorch, within a derived bound."""
 
+import timeit
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ from fuseshard.compiler.graphs import graphs_captured
 from fuseshard.compiler.inductor import (
     buffer_bytes,
     extern_calls,
+    first_call_parts,
     head_with,
     kernels,
     library_softmax,
@@ -153,6 +156,22 @@ def test_a_triton_kernel_is_recognised() -> None:
 def test_a_text_that_inductor_did_not_write_is_refused(reader) -> None:
     with pytest.raises(ValueError, match="without a function `call`"):
         reader("x = 1\n")
+
+
+def test_the_parts_of_a_first_call_add_up_to_it() -> None:
+    compiled = torch.compile(head_with(library_softmax), dynamic=False)
+    begin_s = timeit.default_timer()
+    parts_s = first_call_parts(compiled, hidden())
+    elapsed_s = timeit.default_timer() - begin_s
+    assert list(parts_s) == ["dynamo", "aotautograd", "inductor", "compiler"]
+    assert min(parts_s.values()) > 0
+    assert elapsed_s / 2 < sum(parts_s.values()) <= elapsed_s
+
+
+def test_a_call_that_compiles_nothing_has_no_parts() -> None:
+    compiled = torch.compile(head_with(library_softmax), backend="aot_eager")
+    with pytest.raises(ValueError, match="compiler took 0 s"):
+        first_call_parts(compiled, hidden())
 
 
 def test_graphs_are_counted_once_each() -> None:

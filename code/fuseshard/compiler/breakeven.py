@@ -27,6 +27,8 @@ def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 20
     """Time the head eager and compiled over batch sizes, with both ways to write the softmax.
 
     Each size is compiled for itself, so no version is slowed down by handling other sizes.
+    Steady times only: caches on disk may serve the first calls, so their `first_call_s` are no
+    compile times, and no figure or table shows them.
 
     Args:
         rows: batch sizes, growing.

@@ -4,6 +4,7 @@ R = rows of the input, D = features of a row (width), V = results of a row (voca
 """
 
 import ast
+import functools
 import math
 import re
 from collections.abc import Callable
@@ -12,11 +13,15 @@ from typing import Any
 import torch
 from torch import nn
 
+# Private, checked on torch 2.13: seconds of each phase of compiling, by name.
+from torch._dynamo.utils import compilation_time_metrics
+
 # Private, checked on torch 2.11 and 2.13: the loader that Inductor uses for its own modules.
 from torch._inductor.codecache import PyCodeCache
 
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.records import Kernel
+from fuseshard.measure.clock import first_call, warm_compiler
 from fuseshard.models.minigpt import MiniGPT
 
 _KERNEL = re.compile(
@@ -27,6 +32,12 @@ _KERNEL = re.compile(
 _EXTERN_CALL = re.compile(r"\bextern_kernels\.(\w+)\(")
 _FLOAT_BUFFER = re.compile(r"= empty_strided_\w+\(\(([\d, ]+)\), .*?, torch\.float32\)")
 _LOOP_BODY = re.compile(r"^class op\d+_loop_body:\n(?:    .*\n?)+", re.MULTILINE)
+# Each of these stopwatches runs inside the one before it.
+_STOPWATCHES = (
+    "OutputGraph.call_user_compiler",
+    "compile_fx.<locals>.fw_compiler_base",
+    "compile_file",
+)
 _STEP = re.compile(r"x1\s*\+=\s*(?:static_cast<int64_t>)?\((\d+)L?\)")
 
 
@@ -145,6 +156,38 @@ def load(source: str) -> Callable[[list[torch.Tensor]], tuple[Any, ...]]:
     wrapper(source)
     call: Callable[[list[torch.Tensor]], tuple[Any, ...]] = PyCodeCache.load(source).call
     return call
+
+
+def first_call_parts(compiled: Callable[..., Any], *args: Any) -> dict[str, float]:
+    """Make the first call of a compiled function, and say which stage took how long.
+
+    Args:
+        compiled: by torch.compile with Inductor, for the CPU, and not called yet.
+        args: its arguments; not modified.
+
+    Returns:
+        Seconds of "dynamo", guards and the call itself included, "aotautograd", "inductor" and
+        "compiler", the C++ compiler. They add up to the whole call.
+
+    Raises:
+        ValueError: nothing was compiled.
+    """
+    warm_compiler()
+    before = [sum(compilation_time_metrics.get(name, ())) for name in _STOPWATCHES]
+    whole_s = first_call(functools.partial(compiled, *args))
+    after = [sum(compilation_time_metrics.get(name, ())) for name in _STOPWATCHES]
+    behind_dynamo_s, inductor_s, compiler_s = (b - a for a, b in zip(before, after, strict=True))
+    if not compiler_s:
+        raise ValueError(
+            "first_call_parts: the C++ compiler took 0 s, must have run (the call compiles only "
+            "once, and only with Inductor); pass what torch.compile has just returned."
+        )
+    return {
+        "dynamo": whole_s - behind_dynamo_s,
+        "aotautograd": behind_dynamo_s - inductor_s,
+        "inductor": inductor_s - compiler_s,
+        "compiler": compiler_s,
+    }
 
 
 def softmax_by_hand(logits: torch.Tensor) -> torch.Tensor:

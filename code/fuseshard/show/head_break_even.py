@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.records import HeadSweep
 from fuseshard.palette import Mark
-from fuseshard.show import plotly_style
 from fuseshard.show.cards import origin_line
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.head_times import (
@@ -19,9 +18,9 @@ from fuseshard.show.head_times import (
     threads_of,
     way_of,
 )
-from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
+from fuseshard.show.numbers import TIMES_SIGN, factor, number
 from fuseshard.show.records import Figure
-from fuseshard.show.words import Json, Text, Word, plain, word
+from fuseshard.show.words import Text, Word, plain, word
 
 
 class HasResult(Protocol):
@@ -47,26 +46,21 @@ class _Line:
     hover: Sequence[str]
 
 
-_EQUAL = _Line(plain(""), palette.FORMULA, x=(), middle=(), low=(1.0,), high=(1.0,), hover=())
-"""keeps the factor 1 on the axis"""
-
-
 def break_even(sweep: HeadSweep, *, name: str = "break-even") -> Figure:
-    """Draw by what factor compiling pays at each batch size; a menu switches to times.
+    """Draw by what factor compiling pays at each batch size, and where it starts to.
 
     Args:
         sweep: from `compiler.breakeven`, live or recorded.
         name: lower-case words joined by hyphens, unique on its page.
     """
     drawing = FigureBuilder(name)
-    drawing.layout["margin"]["t"] = 48
-    ratios, times = _ratio_lines(sweep), _time_lines(sweep)
+    lines = _ratio_lines(sweep)
     drawing.log_axis("x", word("rows"), sweep.by_hand.sizes, lambda rows: number(round(rows)))
-    for line in ratios:
-        _draw(drawing, line, visible=True)
-    for line in times:
-        _draw(drawing, line, visible=False)
-    _add_menu(drawing, ratios, times)
+    drawn = [1.0, *(value for line in lines for value in (*line.low, *line.high))]
+    drawing.log_axis("y", word("eager time / compiled time"), drawn, _short_factor)
+    for line in lines:
+        _draw(drawing, line)
+    _mark_equal(drawing, sweep)
     return drawing.build(
         caption=_caption(sweep),
         alt=_alt(sweep),
@@ -93,6 +87,10 @@ def recorded(outcome: HasResult) -> Figure | Word:
 def _ratio_lines(sweep: HeadSweep) -> list[_Line]:
     """Make a line of speed-ups with their intervals for each way to write the softmax."""
     known = own_variants()
+    labels: dict[str, Text] = {
+        "by_hand": word("softmax by hand"),
+        "library": plain("torch.softmax"),
+    }
     lines = []
     for way in ("by_hand", "library"):
         ratios = [point.comparison.ratio for point in way_of(sweep, way).points]
@@ -102,7 +100,7 @@ def _ratio_lines(sweep: HeadSweep) -> list[_Line]:
         ]
         lines.append(
             _Line(
-                known[way].label,
+                labels[way],
                 known[way].mark,
                 x=sweep.by_hand.sizes,
                 middle=[ratio.speedup for ratio in ratios],
@@ -114,28 +112,7 @@ def _ratio_lines(sweep: HeadSweep) -> list[_Line]:
     return lines
 
 
-def _time_lines(sweep: HeadSweep) -> list[_Line]:
-    """Make a line of medians with their quartiles for both eager ways and for compiled."""
-    chosen = (("by_hand", "eager"), ("library", "eager"), ("by_hand", "compiled"))
-    lines = []
-    for way, variant in chosen:
-        timings = [point.comparison[variant] for point in way_of(sweep, way).points]
-        known = own_variants()["compiled" if variant == "compiled" else way]
-        lines.append(
-            _Line(
-                known.label,
-                known.mark,
-                x=sweep.by_hand.sizes,
-                middle=[timing.median_s for timing in timings],
-                low=[timing.low_s for timing in timings],
-                high=[timing.high_s for timing in timings],
-                hover=[duration(timing.median_s) for timing in timings],
-            )
-        )
-    return lines
-
-
-def _draw(drawing: FigureBuilder, line: _Line, *, visible: bool) -> None:
+def _draw(drawing: FigureBuilder, line: _Line) -> None:
     """Draw a line and its band: two traces."""
     drawing.trace(
         type="scatter",
@@ -147,7 +124,6 @@ def _draw(drawing: FigureBuilder, line: _Line, *, visible: bool) -> None:
         mode="lines",
         hoverinfo="skip",
         showlegend=False,
-        visible=visible,
     )
     drawing.trace(
         type="scatter",
@@ -159,63 +135,22 @@ def _draw(drawing: FigureBuilder, line: _Line, *, visible: bool) -> None:
         marker={"color": line.mark.light, "symbol": line.mark.symbol, "size": 9},
         hovertext=[drawing.say(plain(text)) for text in line.hover],
         hovertemplate=HOVER,
-        visible=visible,
     )
 
 
-def _add_menu(drawing: FigureBuilder, ratios: list[_Line], times: list[_Line]) -> None:
-    """Let the reader switch between factors, drawn first, and times."""
-    views: tuple[tuple[Word, Json, list[Json]], ...] = (
-        (
-            word("speed-up"),
-            _axis(drawing, word("eager time / compiled time"), (*ratios, _EQUAL), _short_factor),
-            _equal_line(),
-        ),
-        (
-            word("time per call"),
-            _axis(drawing, word("time per call"), times, lambda value: duration(value, 1)),
-            [],
-        ),
-    )
-    shown = [
-        [True] * 2 * len(ratios) + [False] * 2 * len(times),
-        [False] * 2 * len(ratios) + [True] * 2 * len(times),
-    ]
-    drawing.layout["yaxis"], drawing.layout["shapes"] = views[0][1], views[0][2]
-    buttons = [
-        {
-            "label": drawing.say(label),
-            "method": "update",
-            "args": [{"visible": visible}, {"yaxis": axis, "shapes": shapes}],
-        }
-        for (label, axis, shapes), visible in zip(views, shown, strict=True)
-    ]
-    drawing.layout["updatemenus"] = [
-        {
-            "type": "buttons",
-            "direction": "right",
-            "buttons": buttons,
-            # Plotly paints a chosen button almost white, under the light text of a dark page too.
-            "showactive": False,
-            "x": 0,
-            "xanchor": "left",
-            "y": 1.02,
-            "yanchor": "bottom",
-            "bgcolor": palette.CLEAR,
-            "bordercolor": palette.INK[0],
-            "font": {"color": palette.INK[0]},
-        }
-    ]
-
-
-def _axis(
-    drawing: FigureBuilder, title: Word, lines: Sequence[_Line], show: Callable[[float], str]
-) -> Json:
-    """Make a logarithmic axis that holds all bands."""
-    values = [value for line in lines for value in (*line.low, *line.high)]
-    axis = plotly_style.log_axis(drawing.say(title), values, show)
-    axis["ticktext"] = [drawing.say(plain(text)) for text in axis["ticktext"]]
-    return axis
+def _mark_equal(drawing: FigureBuilder, sweep: HeadSweep) -> None:
+    """Draw the factor 1, say what lies on either side of it, and shade where a line crosses it."""
+    first = sweep.by_hand.sizes[0]
+    above, below = word("compiled is faster"), word("eager is faster")
+    drawing.note(first, 1.0, above, xanchor="left", yshift=16)
+    drawing.note(first, 1.0, below, xanchor="left", yshift=-16)
+    for way in ("by_hand", "library"):
+        found = way_of(sweep, way).break_even("compiled")
+        if found.slower_until is not None and found.faster_from is not None:
+            drawing.bracket(found.slower_until, found.faster_from, word("break-even"))
+    line = {"color": palette.INK[0], "width": 1, "dash": "dot"}
+    equal = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": line}
+    drawing.layout.setdefault("shapes", []).append(equal)
 
 
 def _short_factor(ratio: float) -> str:
@@ -223,17 +158,11 @@ def _short_factor(ratio: float) -> str:
     return f"{ratio:g}{TIMES_SIGN}"
 
 
-def _equal_line() -> list[Json]:
-    """Mark the factor 1: eager and compiled take the same time."""
-    line = {"color": palette.INK[0], "width": 1, "dash": "dot"}
-    return [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": line}]
-
-
 def _caption(sweep: HeadSweep) -> Word:
     return word(
         "The head from {width} features to {vocabulary} results. With softmax by hand, {by_hand}. "
         "With torch.softmax, {library}. Points are medians; bands hold the true median with 99 % "
-        "confidence, or in the view of times the middle half of the rounds.",
+        "confidence.",
         width=sweep.width,
         vocabulary=sweep.vocabulary,
         by_hand=size_finding(sweep, "by_hand"),

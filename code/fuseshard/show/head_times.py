@@ -5,9 +5,11 @@ The break-even is drawn in `fuseshard.show.head_break_even`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fuseshard import palette
 from fuseshard.compiler.records import HeadSweep
-from fuseshard.measure.records import Comparison, Sweep
+from fuseshard.measure.records import Comparison, Environment, Origin, Sweep
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import comparison_figure, finding
@@ -16,9 +18,10 @@ from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
 from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Word, plain, word
+from fuseshard.show.words import Text, Word, plain, word
 
-# The two eager ways share eager's colour and differ in dash and symbol.
+# Both eager ways share eager's colour, both ways through Inductor's code that of compiled.
+_WRITTEN = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", ".")
 _LIBRARY = Mark(palette.EAGER.light, palette.EAGER.dark, "dot", "circle-open", ".")
 
 
@@ -28,6 +31,7 @@ def own_variants() -> dict[str, Variant]:
         "by_hand": Variant(word("eager (by hand)"), palette.EAGER),
         "library": Variant(word("eager (torch.softmax)"), _LIBRARY),
         "compiled": Variant(word("compiled"), palette.COMPILED),
+        "written": Variant(word("the written module alone"), _WRITTEN),
     }
 
 
@@ -35,13 +39,15 @@ def one_size_figure(comparison: Comparison, rows: int) -> Figure:
     """Draw the steady state at one batch size.
 
     Args:
-        comparison: of "by_hand", "library" and "compiled", in any order.
+        comparison: of some of "by_hand", "library", "compiled" and "written", in any order.
         rows: of the input.
     """
     return comparison_figure(
-        "one-size",
+        f"head-at-{rows}",
         comparison,
-        subject=word("The head at {rows} rows", rows=number(rows)),
+        subject=word("The head on one row")
+        if rows == 1
+        else word("The head at {rows} rows", rows=number(rows)),
         variants=own_variants(),
     )
 
@@ -86,6 +92,44 @@ def row_finding(sweep: HeadSweep, way: str, rows: int) -> Word:
     return finding(timing, ratio, known[way].label, known["compiled"].label)
 
 
+def growth_finding(sweep: HeadSweep | None, rows: int) -> Word:
+    """Say in a clause what one row takes compiled, and what many take.
+
+    Args:
+        sweep: live or recorded, from 1 row on; None if it isn't recorded yet.
+        rows: one of the sweep's sizes.
+    """
+    if sweep is None:
+        return word("nothing is recorded yet")
+    points = {point.size: point.comparison for point in sweep.by_hand.points}
+    return word(
+        "a compiled call takes {one} with one row and {many} with {rows}",
+        one=duration(points[1]["compiled"].median_s),
+        rows=number(rows),
+        many=duration(points[rows]["compiled"].median_s),
+    )
+
+
+def first_call_table(parts_s: Mapping[str, float], environment: Environment) -> Table:
+    """Show what a first call pays for, part by part and in all.
+
+    Args:
+        parts_s: seconds of "dynamo", "aotautograd", "inductor" and "compiler".
+        environment: where they were measured.
+    """
+    parts: dict[Text, float] = {
+        word("Dynamo, guards included"): parts_s["dynamo"],
+        plain("AOTAutograd"): parts_s["aotautograd"],
+        word("Inductor: loops and code"): parts_s["inductor"],
+        word("C++ compiler"): parts_s["compiler"],
+        word("in all"): sum(parts_s.values()),
+    }
+    table = TableBuilder("first-call", word("The parts of one first call."))
+    table.texts(word("Part"), list(parts))
+    table.seconds(word("Time"), list(parts.values()))
+    return table.build(origin=origin_line(Origin(is_live=True, environment=environment)))
+
+
 def sweep_table(sweep: HeadSweep, *, name: str) -> Table:
     """Show medians, speed-ups with their intervals, and verdicts at each batch size."""
     table = TableBuilder(name, word("The head, eager and compiled, at each batch size."))
@@ -119,7 +163,8 @@ def payback_table(sweep: HeadSweep, first_call_s: float) -> Table:
     for way in ("by_hand", "library"):
         label = own_variants()[way].label
         calls = [_calls(point.comparison, first_call_s) for point in way_of(sweep, way).points]
-        cells = [plain(number(n)) if n is not None else word("never") for n in calls]
+        # Two digits: the saving is a difference of medians, and no better known than that.
+        cells = [plain(number(float(n), 2)) if n is not None else word("never") for n in calls]
         table.texts(label, cells)
     return table.build(
         notes=[word("never: at this size compiling was not measured to be faster.")],

@@ -1,7 +1,7 @@
 """What the chapter on Inductor shows of one compile: traces, graphs, loops, C++, differences.
 
 Notes hang on patterns of the generated code: a release that writes something else fails the
-build instead of explaining the wrong line. Its timings are drawn in `fuseshard.show.head_sweep`.
+build instead of explaining the wrong line. Its timings are drawn in `fuseshard.show.head_times`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def trace_table(trace: DispatchTrace, way: str) -> Table:
     table.counts(word("Allocated"), [call.allocated_bytes or None for call in calls], unit="B")
     return table.build(
         notes=[
-            word("An indented operator was called by the one above it that is less indented."),
+            word("An operator was called by the nearest one above it that stands further left."),
             word("A composite operator only calls others; a view is old memory in a new shape."),
         ]
     )
@@ -142,8 +142,8 @@ def _frame_notes(vocabulary: int) -> list[Anchor]:
         on(
             r"make_unique<float \[\]>",
             word(
-                "The exponentials of one row, {bytes} bytes, for all rows in turn: they stay in "
-                "the fastest cache.",
+                "The exponentials of one row, {bytes} bytes, for all rows in turn: few enough "
+                "for the fastest cache.",
                 bytes=number(buffer_bytes),
             ),
         ),
