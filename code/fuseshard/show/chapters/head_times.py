@@ -1,6 +1,6 @@
 """Tables and findings of the chapter on Inductor, from its timings of MiniGPT's head.
 
-The break-even is drawn in `fuseshard.show.head_break_even`.
+The break-even is drawn in `fuseshard.show.chapters.head_break_even`.
 """
 
 from __future__ import annotations

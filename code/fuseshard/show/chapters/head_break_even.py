@@ -10,14 +10,14 @@ from fuseshard import palette
 from fuseshard.compiler.records import HeadSweep
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
-from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.head_times import (
+from fuseshard.show.chapters.head_times import (
     own_variants,
     size_finding,
     sweep_table,
     threads_of,
     way_of,
 )
+from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Text, Word, plain, word

@@ -1,7 +1,7 @@
 """What the chapter on Inductor shows of one compile: traces, graphs, loops, C++, differences.
 
 Notes hang on patterns of the generated code: a release that writes something else fails the
-build instead of explaining the wrong line. Its timings are drawn in `fuseshard.show.head_times`.
+build instead of explaining the wrong line. Its timings are drawn in `head_times`.
 """
 
 from __future__ import annotations

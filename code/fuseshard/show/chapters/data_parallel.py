@@ -1,6 +1,6 @@
 """Tables, figures and texts of the chapter on data parallelism, from differences and counts.
 
-Its timeline of buckets is in `fuseshard.show.charts.backward_timeline`.
+Its timeline of buckets is in `fuseshard.show.chapters.backward_timeline`.
 """
 
 from __future__ import annotations

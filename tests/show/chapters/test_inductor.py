@@ -24,8 +24,8 @@ from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.provenance import environment
 from fuseshard.measure.records import Comparison, Sweep, SweepPoint, Timing
 from fuseshard.measure.statistics import paired_ratio, quartiles
-from fuseshard.show import head_break_even, head_times
-from fuseshard.show import inductor as show
+from fuseshard.show.chapters import head_break_even, head_times
+from fuseshard.show.chapters import inductor as show
 from fuseshard.show.records import Figure, Number
 from fuseshard.show.words import Word
 

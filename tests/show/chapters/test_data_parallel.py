@@ -9,8 +9,8 @@ import pytest
 
 from fuseshard.distributed.ddp_timeline import BackwardTimeline, BucketReduced, GradientReady
 from fuseshard.measure.provenance import environment
-from fuseshard.show.charts.backward_timeline import bucket_timeline
-from fuseshard.show.data_parallel import (
+from fuseshard.show.chapters.backward_timeline import bucket_timeline
+from fuseshard.show.chapters.data_parallel import (
     difference_table,
     sent_bytes_figure,
     sent_bytes_table,
