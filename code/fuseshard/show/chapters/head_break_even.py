@@ -142,8 +142,8 @@ def _mark_equal(drawing: FigureBuilder, sweep: HeadSweep) -> None:
     """Draw the factor 1, say what lies on either side of it, and shade where a line crosses it."""
     first = sweep.by_hand.sizes[0]
     above, below = word("compiled is faster"), word("eager is faster")
-    drawing.note(first, 1.0, above, xanchor="left", yshift=16)
-    drawing.note(first, 1.0, below, xanchor="left", yshift=-16)
+    drawing.note(first, 1.0, above, xanchor="left", yshift=16, font={"size": 12})
+    drawing.note(first, 1.0, below, xanchor="left", yshift=-16, font={"size": 12})
     for way in ("by_hand", "library"):
         found = way_of(sweep, way).break_even("compiled")
         if found.slower_until is not None and found.faster_from is not None:

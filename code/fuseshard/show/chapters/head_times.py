@@ -132,19 +132,23 @@ def first_call_table(parts_s: Mapping[str, float], environment: Environment) -> 
 
 def sweep_table(sweep: HeadSweep, *, name: str) -> Table:
     """Show medians, speed-ups with their intervals, and verdicts at each batch size."""
+    labels: dict[str, Text] = {
+        "by_hand": word("softmax by hand"),
+        "library": plain("torch.softmax"),
+    }
+    rows = [(way, point) for way in labels for point in way_of(sweep, way).points]
+    comparisons = [point.comparison for _, point in rows]
+    ratios = [comparison.ratio for comparison in comparisons]
     table = TableBuilder(name, word("The head, eager and compiled, at each batch size."))
-    table.counts(word("Rows"), list(sweep.by_hand.sizes))
-    for way in ("by_hand", "library"):
-        points = [point.comparison for point in way_of(sweep, way).points]
-        ratios = [point.ratio for point in points]
-        table.seconds(
-            own_variants()[way].label, [comparison["eager"].median_s for comparison in points]
-        )
-        table.seconds(word("compiled"), [comparison["compiled"].median_s for comparison in points])
-        table.numbers(word("Speed-up"), [ratio.speedup for ratio in ratios])
-        table.numbers(word("at least"), [ratio.speedup_low for ratio in ratios])
-        table.numbers(word("at most"), [ratio.speedup_high for ratio in ratios])
-        table.texts(word("Verdict"), [verdict_word(ratio.verdict) for ratio in ratios])
+    table.texts(word("Softmax"), [labels[way] for way, _ in rows])
+    table.counts(word("Rows"), [point.size for _, point in rows])
+    for variant in ("eager", "compiled"):
+        label = known_variants()[variant].label
+        table.seconds(label, [comparison[variant].median_s for comparison in comparisons])
+    table.numbers(word("Speed-up"), [ratio.speedup for ratio in ratios])
+    table.numbers(word("at least"), [ratio.speedup_low for ratio in ratios])
+    table.numbers(word("at most"), [ratio.speedup_high for ratio in ratios])
+    table.texts(word("Verdict"), [verdict_word(ratio.verdict) for ratio in ratios])
     return table.build(origin=origin_line(sweep.origin, num_threads=threads_of(sweep)))
 
 
