@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import resource
 import sys
 import threading
 import time
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch._inductor.config
 import torch.distributed as dist
 
 from fuseshard.distributed.launcher import DistributedError, run
@@ -84,11 +86,32 @@ def test_a_worker_of_a_module_that_no_import_finds_travels_as_code(tmp_path):
         del sys.modules["unfindable"]
 
 
-def test_a_variable_that_torch_reads_at_import_reaches_the_ranks(monkeypatch):
-    server = run(lambda rank, size: os.getppid(), 1)
-    assert run(lambda rank, size: os.getppid(), 1) == server
-    monkeypatch.setenv("TORCH_FUSESHARD_TEST", "1")
-    assert run(lambda rank, size: os.getppid(), 1) != server
+@functools.cache
+def doubled(number):
+    return 2 * number
+
+
+def test_cached_functions_and_torchs_odd_modules_travel():
+    """cloudpickle sends the first by a name that no rank knows, and refuses the second."""
+
+    def work(rank, world_size):
+        options = torch._inductor.config.max_autotune
+        return doubled_here(rank), doubled(rank), torch.ops.aten.add(rank, 1), options
+
+    doubled_here = functools.lru_cache(maxsize=3)(lambda number: 2 * number)
+    assert run(work) == [(0, 0, 1, False), (2, 2, 2, False)]
+
+
+def test_ranks_print_whatever_the_locale_is(capfd):
+    run(lambda rank, world_size: print("Fusionar → ñ", "\ud800"), 1)
+    assert capfd.readouterr().out == "[rank 0] Fusionar → ñ \\ud800\n"
+
+
+def test_a_fork_that_a_worker_makes_doesnt_answer_in_its_place():
+    def work(rank, world_size):
+        return rank, os.fork() == 0
+
+    assert run(work) == [(0, False), (1, False)]
 
 
 def test_the_process_that_forks_has_one_thread():
@@ -154,6 +177,17 @@ def test_a_result_that_cannot_travel_is_named():
         run(lambda rank, world_size: threading.Lock(), 1)
 
 
+class Unloadable:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_a_result_that_cannot_be_rebuilt_names_its_rank():
+    with pytest.raises(DistributedError, match=r"rank 1 of 2 .* rebuilt .* 'no number'") as caught:
+        run(lambda rank, world_size: Unloadable() if rank else 0)
+    assert caught.value.rank == 1
+
+
 def refusal(worker=add_up, **arguments):
     """The message of the ValueError, after checking that nothing was started."""
     with pytest.raises(ValueError) as caught:
@@ -203,6 +237,20 @@ def test_what_cannot_be_pickled_is_refused_by_name():
     lock = threading.Lock()
     assert "args[1] is a lock that can't be sent" in refusal(args=(1, lock))
     assert "worker is a function that can't be sent" in refusal(lambda rank, size: lock)
+
+
+def test_a_removed_working_directory_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "the working directory was removed, required is one that exists" in refusal()
+
+
+def test_more_ranks_than_open_files_are_refused(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (60, 60))
+    message = refusal(world_size=12)
+    assert "more files, required are 80 for world_size 12" in message
+    assert "ulimit -n" in message
 
 
 def test_other_platforms_are_refused_with_the_reason(monkeypatch):

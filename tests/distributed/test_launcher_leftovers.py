@@ -7,7 +7,9 @@ import os
 import shutil
 import socket
 import subprocess
+import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -62,44 +64,6 @@ def test_twenty_runs_leave_no_open_file_and_no_child_in_the_caller():
     assert state() == before
 
 
-def test_a_caller_that_ends_leaves_no_process_and_no_file(tmp_path):
-    """An aborting rank would write a core file, a rendezvous through files its file."""
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    environment = marked_environment(TMPDIR=str(temporary))
-    in_memory_before = set(Path("/dev/shm").iterdir())
-    code = (
-        HEAD
-        + """
-assert run(add_up) == [3.0, 3.0]
-try:
-    run(lambda rank, size: os.abort())
-except DistributedError as error:
-    print(error.reason)
-"""
-    )
-    assert "killed by SIGABRT" in run_script(code, environment, tmp_path)
-    wait_until_gone(environment, timeout_s=2.0)
-    # Importing torch's compiler makes its one cache folder a user, with or without ranks.
-    left = {path.name for path in temporary.iterdir() if "torchinductor_" not in path.name}
-    assert left == set()
-    left = {path.name for path in tmp_path.iterdir()} - {"temporary"}
-    assert [name for name in left if not name.startswith("script_")] == []
-    ours = {path for path in Path("/dev/shm").iterdir() if "fuseshard" in path.name}
-    assert ours <= in_memory_before
-
-
-def test_a_caller_that_is_terminated_leaves_no_process(tmp_path):
-    """SIGTERM ends Python without exit handlers; SIGKILL is for a real kernel, elsewhere."""
-    environment = marked_environment()
-    with start_script(HEAD + "run(hang)", environment, tmp_path) as process:
-        wait_for(lambda: "sleep 1000" in " ".join(marked_processes(environment).values()))
-        wait_for(lambda: len(marked_processes(environment)) >= 6)  # also 2 ranks, server, caller
-        process.terminate()
-        process.communicate(timeout=20)
-    wait_until_gone(environment)
-
-
 def test_a_caller_killed_while_a_fork_of_it_lives_on_leaves_no_rank(tmp_path):
     """The fork holds the caller's end of the socket open, so that end-of-file never comes."""
     environment = marked_environment()
@@ -121,31 +85,33 @@ def test_a_caller_killed_while_a_fork_of_it_lives_on_leaves_no_rank(tmp_path):
     wait_until_gone(environment)
 
 
-def test_a_fork_of_the_caller_gets_a_server_of_its_own(tmp_path):
+def test_a_fork_of_the_caller_runs_beside_it_with_a_server_of_its_own(tmp_path):
     environment = marked_environment()
     code = (
         HEAD
         + """
 print(run(add_up), flush=True)
-if (child := os.fork()) == 0:
-    print(run(add_up), flush=True)
+child = os.fork()
+print([run(add_up, 3) for _ in range(3)], flush=True)  # both at once
+if child == 0:
     sys.exit(0)
 assert os.waitpid(child, 0)[1] == 0
 print(run(add_up))
 """
     )
-    assert run_script(code, environment, tmp_path).split("\n") == ["[3.0, 3.0]"] * 3 + [""]
+    first, *both, last = run_script(code, environment, tmp_path).splitlines()
+    assert (first, last) == ("[3.0, 3.0]", "[3.0, 3.0]")
+    assert both == [str([[6.0] * 3] * 3)] * 2
     wait_until_gone(environment, timeout_s=2.0)
 
 
 def test_an_idle_server_ends_and_another_takes_over():
     servers = ForkServers(idle_s=0.3)
-    channel, first = servers.open_job(dict(os.environ))
-    servers.close_job(channel, first)
+    with servers.job(dict(os.environ)) as (_, first):
+        pass
     wait_for(lambda: not first.is_usable(dict(os.environ)))
-    channel, second = servers.open_job(dict(os.environ))
-    assert second is not first
-    servers.close_job(channel, second)
+    with servers.job(dict(os.environ)) as (_, second):
+        assert second is not first
     servers.close()
 
 
@@ -166,16 +132,6 @@ def test_a_run_needs_neither_port_29500_nor_keeps_a_port():
         assert probe.connect_ex(("127.0.0.1", ports[0])) != 0
 
 
-def test_two_callers_at_once_dont_meet(tmp_path):
-    environment = marked_environment()
-    code = HEAD + "print([run(add_up, 3) for _ in range(3)])"
-    processes = [start_script(code, environment, tmp_path) for _ in range(2)]
-    for process in processes:
-        output, errors = process.communicate(timeout=60)
-        assert (output, errors) == (f"{[[6.0] * 3] * 3}\n", "")
-    wait_until_gone(environment, timeout_s=2.0)
-
-
 NO_NAMES = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -191,23 +147,7 @@ int getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 """
 
 
-@pytest.fixture(scope="module")
-def without_names(tmp_path_factory):
-    """A library that makes every look-up of a host name fail, this host's included."""
-    folder = tmp_path_factory.mktemp("without_names")
-    (folder / "no_names.c").write_text(NO_NAMES)
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    assert compiler, "a C compiler is required, as for the book itself"
-    command = [compiler, "-shared", "-fPIC", "-o", "no_names.so", "no_names.c", "-ldl"]
-    subprocess.run(command, cwd=folder, check=True)
-    return str(folder / "no_names.so")
-
-
-def test_a_run_works_where_no_host_name_can_be_resolved(tmp_path, without_names):
-    environment = marked_environment(LD_PRELOAD=without_names)
-    code = (
-        HEAD
-        + """
+ENDS = """
 import socket
 for name in (socket.gethostname(), "localhost"):
     try:
@@ -215,10 +155,60 @@ for name in (socket.gethostname(), "localhost"):
     except socket.gaierror:
         print("unresolvable", name)
 print(run(add_up))
+try:
+    run(lambda rank, size: os.abort())
+except DistributedError as error:
+    print(error.reason)
 """
-    )
-    assert run_script(code, environment, tmp_path).splitlines() == [
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A caller that ran on a machine that knows no host name, and then ended."""
+
+    lines: list[str]
+    gone_after_s: float
+    folder: Path
+    temporary: Path
+    in_memory: set[Path]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    library = tmp_path_factory.mktemp("names")
+    (library / "no_names.c").write_text(NO_NAMES)
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    assert compiler, "a C compiler is required, as for the book itself"
+    command = [compiler, "-shared", "-fPIC", "-o", "no_names.so", "no_names.c", "-ldl"]
+    subprocess.run(command, cwd=library, check=True)
+    folder, temporary = tmp_path_factory.mktemp("folder"), tmp_path_factory.mktemp("temporary")
+    environment = marked_environment(TMPDIR=str(temporary), LD_PRELOAD=str(library / "no_names.so"))
+    before = set(Path("/dev/shm").iterdir())
+    lines = run_script(HEAD + ENDS, environment, folder).splitlines()
+    ended_s = time.monotonic()
+    wait_until_gone(environment)
+    in_memory = {path for path in Path("/dev/shm").iterdir() if "fuseshard" in path.name}
+    return Ended(lines, time.monotonic() - ended_s, folder, temporary, in_memory - before)
+
+
+def test_a_run_works_where_no_host_name_can_be_resolved(ended):
+    assert ended.lines[:3] == [
         "unresolvable no-such-host.invalid",
         "unresolvable localhost",
         "[3.0, 3.0]",
     ]
+
+
+def test_a_caller_that_ends_leaves_no_process(ended):
+    assert ended.gone_after_s < 2.0
+
+
+def test_a_caller_that_ends_leaves_no_file(ended):
+    """An aborting rank would write a core file, a rendezvous through files its file."""
+    assert "killed by SIGABRT" in ended.lines[3]
+    # Importing torch's compiler makes its one cache folder a user, with or without ranks.
+    left = {path.name for path in ended.temporary.iterdir() if "torchinductor_" not in path.name}
+    assert left == set()
+    (script,) = ended.folder.iterdir()
+    assert script.name.startswith("script_")
+    assert ended.in_memory == set()

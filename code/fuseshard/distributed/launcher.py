@@ -10,6 +10,7 @@ import logging
 import math
 import os
 import pickle
+import resource
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -28,6 +29,10 @@ from fuseshard.distributed.processes.rank import Call
 __all__ = ["DistributedError", "RankFailure", "run"]
 
 BACKENDS = ("gloo", "nccl", "cpu:gloo,cuda:nccl")
+FILES_PER_RANK = 5
+"""A connection's two ends, and memory files for stdout, stderr and the stack."""
+OTHER_FILES = 20
+"""What the run and the start of the fork server need, at most."""
 _log = logging.getLogger(__name__)
 _servers = ForkServers()
 
@@ -43,13 +48,15 @@ def run(
     """Run `worker(rank, world_size, *args)` in `world_size` processes; return their results.
 
     Each process is a rank of an initialised default process group and computes on one thread,
-    so that results don't depend on the machine's cores. What ranks print is shown when the run
-    is over, in rank order; what they write to stderr goes to the log `fuseshard.distributed`.
+    so that results don't depend on the machine's cores. Ranks see the environment variables, the
+    folder and the import path that the caller has now. What they print is shown when the run is
+    over, in rank order; what they write to stderr goes to the log `fuseshard.distributed`.
 
     Args:
         worker: any function, also one defined in a notebook cell, with the globals it uses.
         world_size: number of processes, at least 1.
-        args: further arguments; pickled, so that each rank gets its own copy.
+        args: further arguments; pickled, so that each rank gets its own copy. A copied tensor
+            has no gradient.
         timeout: seconds for the whole run, start-up included; then all ranks are stopped.
         backend: "gloo" (CPU), "nccl" (rank r on GPU r) or "cpu:gloo,cuda:nccl".
 
@@ -63,6 +70,7 @@ def run(
     _check(world_size, args, timeout)
     _check_worker(worker, world_size, args)
     _check_backend(backend, world_size)
+    _check_surroundings(world_size)
     environment = dict(os.environ)
     with socket.create_server(("127.0.0.1", 0), backlog=2 * world_size + 16) as listener:
         call = Call(
@@ -108,27 +116,44 @@ def start_environment(
 
 
 def _run(call: Call, listener: socket.socket) -> list[Any]:
-    """Have the ranks started, wait for them, and see them off whatever happens."""
+    """Run the call and return the ranks' results."""
     content = os.memfd_create("fuseshard-call")
     try:
         with os.fdopen(os.dup(content), "wb") as file:
             pickle.dump(call, file)
-        channel, server = _servers.open_job(call.environment)
-        job = Job(channel, server, call.world_size)
-        try:
-            job.start(content, listener)
-            listener.close()
-            results = job.collect(call.timeout_s)
-            job.dismiss()
-            return [pickle.loads(result) for result in results]
-        finally:
-            try:
-                _show_output(job)
-            finally:
-                job.close()
-                _servers.close_job(channel, server)
+        with _servers.job(call.environment) as (channel, server):
+            job = Job(channel, server, call.world_size)
+            results = _see_through(job, content, listener, call.timeout_s)
     finally:
         os.close(content)
+    return [_rebuilt(result, rank, call.world_size) for rank, result in enumerate(results)]
+
+
+def _see_through(job: Job, content: int, listener: socket.socket, timeout_s: float) -> list[bytes]:
+    """Take a job from its start to the moment when no process of it is left."""
+    try:
+        job.start(content, listener)
+        listener.close()
+        results = job.collect(timeout_s)
+        job.dismiss()
+        return results
+    finally:
+        try:
+            _show_output(job)
+        finally:
+            job.close()
+
+
+def _rebuilt(result: bytes, rank: int, world_size: int) -> Any:
+    """The object that a rank returned."""
+    try:
+        return pickle.loads(result)
+    except Exception as error:
+        raise DistributedError(
+            f"rank {rank} of {world_size} returned a result that can't be rebuilt in the caller "
+            f"({type(error).__name__}: {error}); return plain data or tensors",
+            rank=rank,
+        ) from error
 
 
 def _show_output(job: Job) -> None:
@@ -166,6 +191,26 @@ def _check(world_size: Any, args: Any, timeout: Any) -> None:
         raise ValueError(
             f"run: args is a {type(args).__name__}, required is a tuple (it is unpacked after "
             "rank and world_size); write args=(value,) for one argument"
+        )
+
+
+def _check_surroundings(world_size: int) -> None:
+    """Refuse to start where the process lacks what each rank needs of it."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise ValueError(
+            "run: the working directory was removed, required is one that exists (ranks start in "
+            "it); change to another with os.chdir"
+        ) from error
+    num_needed = FILES_PER_RANK * world_size + OTHER_FILES
+    num_allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    num_free = num_allowed - len(list(Path("/proc/self/fd").iterdir()))
+    if num_allowed != resource.RLIM_INFINITY and num_free < num_needed:
+        raise ValueError(
+            f"run: this process may open {num_free} more files, required are {num_needed} for "
+            f"world_size {world_size} (each rank is reached through {FILES_PER_RANK}); raise the "
+            "limit (`ulimit -n`) or use a smaller world_size"
         )
 
 

@@ -7,11 +7,12 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from fuseshard.distributed.processes.frames import send_note
 
-_END_S = 10.0
+_END_S = 5.0
 _BOOT = (
     "import json, sys; options = json.loads(sys.argv[2]); sys.path[:] = options['paths']; "
     "from fuseshard.distributed.processes.server import main; "
@@ -24,6 +25,7 @@ class ServerHandle:
 
     def __init__(self, environment: Mapping[str, str], idle_s: float) -> None:
         self.num_jobs = 0
+        self.has_served = False  # else it may still be importing torch
         self._owner_pid = os.getpid()
         self._torch_settings = _torch_settings(environment)
         self._errors = os.memfd_create("fuseshard-server-stderr")
@@ -68,6 +70,12 @@ class ServerHandle:
         self.num_jobs += 1
         return ours
 
+    def kill(self) -> None:
+        """End a server that doesn't answer; the ranks, tied to it, die too."""
+        if self._owner_pid == os.getpid():
+            self._process.kill()
+            self._process.wait()
+
     def last_words(self) -> str:
         """What the server wrote to stderr."""
         return read_memory_file(self._errors)
@@ -85,8 +93,7 @@ class ServerHandle:
         try:
             self._process.wait(_END_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self.kill()
 
 
 class ForkServers:
@@ -97,7 +104,7 @@ class ForkServers:
         self._lock = threading.Lock()
         self._current: ServerHandle | None = None
 
-    def open_job(self, environment: Mapping[str, str]) -> tuple[socket.socket, ServerHandle]:
+    def _open_job(self, environment: Mapping[str, str]) -> tuple[socket.socket, ServerHandle]:
         """Return a new job's channel, from a server started now if none is usable."""
         with self._lock:
             if self._current is not None and not self._current.is_usable(environment):
@@ -111,13 +118,19 @@ class ForkServers:
                 self._current = ServerHandle(environment, self._idle_s)
                 return self._current.open_job(), self._current
 
-    def close_job(self, channel: socket.socket, server: ServerHandle) -> None:
-        """End a job; a server that was replaced meanwhile ends with its last job."""
-        channel.close()
-        with self._lock:
-            server.num_jobs -= 1
-            if server.num_jobs == 0 and server is not self._current:
-                server.close()
+    @contextmanager
+    def job(self, environment: Mapping[str, str]) -> Iterator[tuple[socket.socket, ServerHandle]]:
+        """Lend a new job's channel and the server behind it, and end the job."""
+        channel, server = self._open_job(environment)
+        try:
+            yield channel, server
+        finally:
+            channel.close()
+            with self._lock:
+                server.num_jobs -= 1
+                # One that was replaced meanwhile ends with its last job.
+                if server.num_jobs == 0 and server is not self._current:
+                    server.close()
 
     def close(self) -> None:
         """End the warm server, if there is one; the next run starts another."""

@@ -17,14 +17,17 @@ _PEER_IS_GONE = re.compile(
 )
 
 
+Kind = Literal["raised", "died", "stopped", "not started"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RankFailure:
     """Why one rank has no result."""
 
     rank: int
     "index of the rank"
-    kind: Literal["raised", "died", "stopped"]
-    "raised an exception; died by a signal or left; was stopped by the launcher while it still ran"
+    kind: Kind
+    "raised an exception; died by a signal or left; was stopped while it ran, or before it began"
     time_s: float
     "seconds on the machine's monotonic clock, the same clock for all ranks"
     reason: str
@@ -67,11 +70,11 @@ class DistributedError(RuntimeError):
 
 
 def in_order_of_blame(failures: Iterable[RankFailure]) -> list[RankFailure]:
-    """Sort failures: own failures, then victims, then stopped ranks; each by time and rank."""
+    """Sort failures: own failures, then victims, then the launcher's; each by time and rank."""
     return sorted(
         failures,
         key=lambda failure: (
-            failure.kind == "stopped",
+            failure.kind in ("stopped", "not started"),
             failure.is_victim,
             failure.time_s,
             failure.rank,
@@ -106,14 +109,19 @@ def out_of_time(
         "stopped. Ranks that wait for each other never finish: compare where they stood below; "
         "if they only need longer, pass a larger timeout"
     )
+    if all(failure.kind == "not started" for failure in ordered):
+        reason = (
+            f"timed out: after {timeout_s:g} s {noun} {ranks} of {world_size} had not started: "
+            f"{ordered[0].reason}; pass a larger timeout"
+        )
     finished = sorted(set(range(world_size)) - {failure.rank for failure in ordered})
     return DistributedError(reason, failures=ordered, finished=finished)
 
 
 def _describe(failure: RankFailure) -> str:
     """One rank's part of the message."""
-    verb = {"raised": "raised", "died": "died", "stopped": "was stopped"}[failure.kind]
-    parts = [f"rank {failure.rank} {verb}: {failure.reason}"]
+    verb = {"stopped": "was stopped", "not started": "was not started"}
+    parts = [f"rank {failure.rank} {verb.get(failure.kind, failure.kind)}: {failure.reason}"]
     if failure.details:
         parts.append(_indent(failure.details))
     if failure.stderr and failure.kind == "died":

@@ -25,6 +25,13 @@ def readable(sockets: Iterable[socket.socket], timeout_s: float) -> set[socket.s
     return {by_number[number] for number, _ in poll.poll(max(0.0, timeout_s) * 1000)}
 
 
+def has_hung_up(connection: socket.socket) -> bool:
+    """Whether the other side will send nothing more, though something may be left to read."""
+    poll = select.poll()
+    poll.register(connection, select.POLLRDHUP)
+    return bool(poll.poll(0))
+
+
 def write_frame(connection: socket.socket, content: bytes) -> None:
     """Send one frame; blocks until the other side has taken it."""
     connection.sendall(_LENGTH.pack(len(content)))

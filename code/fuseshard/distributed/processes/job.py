@@ -8,11 +8,11 @@ import socket
 import time
 import traceback
 from contextlib import suppress
-from typing import Literal
 
 from fuseshard.distributed.processes.caller import ServerHandle, read_memory_file
 from fuseshard.distributed.processes.failures import (
     DistributedError,
+    Kind,
     RankFailure,
     first_failure,
     out_of_time,
@@ -27,7 +27,7 @@ from fuseshard.distributed.processes.rank import hide_cell_files
 
 _GRACE_S = 0.5  # what the other ranks get after the first failure to tell of their own
 _STACK_S = 0.5  # what a rank gets to say where it stands
-_END_S = 10.0  # what the fork server gets to see the last rank off
+_END_S = 5.0  # what the fork server gets to see the last rank off
 _STACK_LINE = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 _CPP_EXCEPTION = re.compile(r"what\(\):\s*(.+)")
 _OUR_FRAMES = ("/fuseshard/distributed/processes/", "<string>")
@@ -64,13 +64,7 @@ class RankHandle:
         else:
             self.fail("raised", *value)
 
-    def fail(
-        self,
-        kind: Literal["raised", "died", "stopped"],
-        time_s: float,
-        reason: str,
-        details: str = "",
-    ) -> None:
+    def fail(self, kind: Kind, time_s: float, reason: str, details: str = "") -> None:
         """Note why there is no result.
 
         Args:
@@ -164,8 +158,12 @@ class Job:
             self._channel.shutdown(socket.SHUT_WR)
         deadline_s = time.monotonic() + _END_S
         try:
-            while self._hear(deadline_s) and time.monotonic() < deadline_s:
-                pass
+            while self._hear(deadline_s if self._server.has_served else 0.0):
+                if not self._server.has_served:
+                    break  # once it has imported torch, it finds the channel shut: no rank
+                if time.monotonic() >= deadline_s:
+                    self._server.kill()
+                    break
         finally:
             for handle in self.ranks:
                 handle.close()
@@ -198,7 +196,7 @@ class Job:
         if note is None:
             return False
         if "started" in note:
-            self.ranks[note["started"]].has_started = True
+            self.ranks[note["started"]].has_started = self._server.has_served = True
             return True
         handle = self.ranks[note["ended"]]
         handle.has_ended = True
@@ -211,10 +209,12 @@ class Job:
     def _stop_others(self, reason: str) -> None:
         """Ask the ranks that still run where they stand, and count them as failed."""
         running = [handle for handle in self.ranks if not handle.is_done and handle.has_started]
+        cause = "torch was still being imported"
+        if self._server.has_served:
+            cause = "the process that starts ranks was busy or hung"
         for handle in self.ranks:
             if not handle.has_started:
-                waited = "not started yet: torch was still being imported"
-                handle.fail("stopped", time.monotonic(), waited)
+                handle.fail("not started", time.monotonic(), cause)
         self._tell({"stacks": True})
         deadline_s = time.monotonic() + _STACK_S
         while time.monotonic() < deadline_s:

@@ -1,5 +1,8 @@
 """Get a worker and what it uses into bytes that another process can run."""
 
+import functools
+import importlib
+import io
 import linecache
 import sys
 import threading
@@ -11,6 +14,29 @@ from typing import Any
 import cloudpickle
 
 _registering = threading.Lock()
+_CachedFunction = type(functools.cache(len))
+
+
+class _Pickler(cloudpickle.Pickler):
+    """cloudpickle's, and two things more that workers use and that it can't send.
+
+    Modules with a class of their own, such as `torch.ops` and torch's configurations, travel by
+    name; a function behind `functools.cache` travels as code, with its cache empty.
+    """
+
+    def reducer_override(self, obj: Any) -> Any:
+        if _is_odd_module(obj):
+            return importlib.import_module, (obj.__name__,)
+        if isinstance(obj, _CachedFunction) and not _is_found_by_name(obj):
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
+        return super().reducer_override(obj)
+
+
+def to_bytes(value: object) -> bytes:
+    """Pickle a value; functions and classes that no import finds travel as code."""
+    file = io.BytesIO()
+    _Pickler(file).dump(value)
+    return file.getvalue()
 
 
 def pack(worker: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
@@ -21,13 +47,14 @@ def pack(worker: Callable[..., Any], args: tuple[Any, ...]) -> bytes:
     """
     with _travelling_as_code(sys.modules.get(getattr(worker, "__module__", None) or "")):
         try:
-            return cloudpickle.dumps((worker, args))
+            return to_bytes((worker, args))
         except Exception as error:
             name, value = _culprit(worker, args)
             raise ValueError(
                 f"run: {name} is a {type(value).__name__} that can't be sent to another process "
                 f"({error}); each rank works on a copy, so pass plain data, tensors or modules, "
-                "and make open files, locks and process groups inside the worker"
+                "and make open files, locks, process groups and what torch.compile returns inside "
+                "the worker"
             ) from error
 
 
@@ -40,11 +67,30 @@ def sources_without_file() -> dict[str, Any]:
     }
 
 
+def _is_odd_module(value: Any) -> bool:
+    """Whether it is a module of a class of its own that an import leads to."""
+    is_odd = isinstance(value, ModuleType) and type(value) is not ModuleType
+    return is_odd and sys.modules.get(value.__name__) is value
+
+
+def _cached(function: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
+    """Put a cache before a function again."""
+    return functools.lru_cache(**settings)(function)
+
+
+def _is_found_by_name(function: Any) -> bool:
+    """Whether an import in another process leads to this module-level function."""
+    module = sys.modules.get(function.__module__)
+    if module is None or module.__name__ == "__main__" or not _is_importable(module):
+        return False
+    return getattr(module, function.__qualname__, None) is function
+
+
 def _culprit(worker: Any, args: tuple[Any, ...]) -> tuple[str, Any]:
     """The argument that can't be pickled, or else the worker."""
     for index, arg in enumerate(args):
         try:
-            cloudpickle.dumps(arg)
+            to_bytes(arg)
         except Exception:
             return f"args[{index}]", arg
     return "worker", worker

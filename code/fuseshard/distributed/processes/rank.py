@@ -25,11 +25,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 import torch
 import torch.distributed as dist
 
 from fuseshard.distributed.processes.frames import write_frame
+from fuseshard.distributed.processes.packing import to_bytes
 
 STACK_SIGNAL = signal.SIGUSR1
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -61,7 +61,10 @@ def run_rank(rank: int, files: Mapping[str, int], server_pid: int) -> None:
         _settle(files, server_pid)
         connection = socket.socket(fileno=files["connection"])
         connection.setblocking(True)
+        own_pid = os.getpid()
         outcome = _outcome(rank, files)
+        if os.getpid() != own_pid:
+            os._exit(0)  # a fork that the worker made and that came back here: not the rank
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         write_frame(connection, pickle.dumps(outcome))
@@ -90,8 +93,10 @@ def _settle(files: Mapping[str, int], server_pid: int) -> None:
         if file not in keep:
             with suppress(OSError):  # the one that listed the folder is closed already
                 os.close(file)
-    sys.stdout = open(1, "w", buffering=1, closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+    for name, file in (("stdout", 1), ("stderr", 2)):
+        # UTF-8 whatever the locale, because that is how the caller reads it.
+        stream = open(file, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+        setattr(sys, name, stream)
     faulthandler.enable(files["stack"], all_threads=True)
     faulthandler.register(STACK_SIGNAL, files["stack"], all_threads=True)
 
@@ -144,7 +149,7 @@ def _join_group(rank: int, call: Call, listener: int | None) -> None:
 
 def _pickle_result(result: object) -> bytes:
     try:
-        return cloudpickle.dumps(result)
+        return to_bytes(result)
     except Exception as error:
         raise TypeError(
             f"the worker's result, a {type(result).__name__}, can't be sent to the caller "

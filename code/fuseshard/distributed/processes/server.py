@@ -15,7 +15,12 @@ import socket
 import time
 from pathlib import Path
 
-from fuseshard.distributed.processes.frames import readable, receive_note, send_note
+from fuseshard.distributed.processes.frames import (
+    has_hung_up,
+    readable,
+    receive_note,
+    send_note,
+)
 from fuseshard.distributed.processes.rank import STACK_SIGNAL, run_rank
 
 _PRELOADED = (  # what chapters use; together they would cost each rank a second or two
@@ -110,18 +115,20 @@ class ForkServer:
         if note is None:
             self._end(job)
         elif "start" in note:
-            self._fork(job, note["start"], dict(zip(note["files"], files, strict=True)))
+            self._start(job, note["start"], dict(zip(note["files"], files, strict=True)))
         elif "stacks" in note:
             for pid in job.ranks:
                 os.kill(pid, STACK_SIGNAL)
 
-    def _fork(self, job: Job, rank: int, files: dict[str, int]) -> None:
-        server_pid = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            run_rank(rank, files, server_pid)
-        job.ranks[pid] = rank
-        job.tell({"started": rank})
+    def _start(self, job: Job, rank: int, files: dict[str, int]) -> None:
+        """Fork a rank, unless the caller gave the job up while it waited for this process."""
+        if not has_hung_up(job.channel):
+            server_pid = os.getpid()
+            pid = os.fork()
+            if pid == 0:
+                run_rank(rank, files, server_pid)
+            job.ranks[pid] = rank
+            job.tell({"started": rank})
         for file in files.values():
             os.close(file)
 
