@@ -36,6 +36,8 @@ def compare_everything(rank, size):
     found["int64"] = both(numbers(rank, (9,), torch.int64))
     found["transposed"] = both(numbers(rank, (5, 4)).t())
     found["strided"] = both(numbers(rank, (5, 4))[:, 1:3])
+    found["every third"] = both(numbers(rank, (20,))[::3])  # reshape(-1) makes it a view
+    found["column"] = both(numbers(rank, (5, 4))[:, 1:2])
     generator = torch.Generator().manual_seed(rank)
     found["random"] = both(torch.randn(1003, generator=generator))
     group = dist.new_group(list(range(size - 1, 0, -1)) or [0])

@@ -232,6 +232,17 @@ def test_sample_counts_that_are_no_weights_are_refused_on_all_ranks(counts):
     assert all("num_samples is" in failure.reason for failure in caught.value.failures)
 
 
+def test_sparse_gradients_are_refused_though_only_one_rank_has_them():
+    def work(rank, size):
+        module = nn.Embedding(5, 2, sparse=True)
+        if rank == 1:
+            module(torch.tensor([3])).sum().backward()
+        average_gradients(module)
+
+    with pytest.raises(DistributedError, match=r"rank 1 .* a gradient of shape \(5, 2\) is sparse"):
+        run(work)
+
+
 @pytest.mark.parametrize("world_size", [1, 2, 3, 4, 12])
 def test_shares_are_the_batch_in_order_and_as_equal_as_they_come(world_size):
     shares = [split_batch(batch(10), rank, world_size) for rank in range(world_size)]

@@ -43,6 +43,19 @@ def test_integers_differ_by_whole_numbers():
     assert largest_difference(left, right).absolute == 2.0
 
 
+def test_small_integers_and_truth_values_dont_wrap_round():
+    left, right = torch.tensor([3], dtype=torch.uint8), torch.tensor([5], dtype=torch.uint8)
+    assert largest_difference({"a": left}, {"a": right}).absolute == 2.0
+    assert largest_difference({"a": left == 3}, {"a": right == 3}).absolute == 1.0
+
+
+def test_complex_numbers_are_rounded_as_their_parts_are():
+    left = {"a": torch.tensor([1 + 1j])}
+    almost = {"a": left["a"] * (1 + 2e-7)}
+    assert largest_difference(left, almost).is_rounding(4)
+    assert not largest_difference(left, {"a": left["a"] * 1.01}).is_rounding(4)
+
+
 @pytest.mark.parametrize(
     ("left", "right", "message"),
     [

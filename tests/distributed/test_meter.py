@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from fuseshard.distributed import traffic
 from fuseshard.distributed.collectives import ring_all_reduce
 from fuseshard.distributed.launcher import run
-from fuseshard.distributed.meter import CommMeter
+from fuseshard.distributed.meter import _OPERATORS, CommMeter
 
 pytestmark = pytest.mark.ranks
 
@@ -75,7 +75,7 @@ def count_everything(rank, size):
 
 
 def count_libraries(rank, size):
-    return with_dtensor(), with_fsdp(), when_compiled(), when_nested()
+    return with_dtensor(), with_fsdp(), when_compiled(), when_nested(), by_operator(rank)
 
 
 def coalesced(x):
@@ -143,6 +143,27 @@ def when_nested():
             dist.broadcast(torch.ones(3), 0)
     dist.barrier()
     return summary(outer)["ops"], summary(inner)["ops"]
+
+
+def by_operator(rank):
+    """Operators that only compiled code or GPUs call by themselves."""
+    x, name = torch.ones(2, 4), dist.group.WORLD.group_name
+    peers, ops = [1 - rank] * 2, torch.ops._c10d_functional
+    with CommMeter() as meter:
+        ops.wait_tensor(torch.ops._dtensor.shard_dim_alltoall(x, 0, 1, name))
+        for work in ops.batch_p2p_ops(
+            ["isend", "irecv"], peers, [0, 0], [x, torch.empty(2, 4)], name
+        ):
+            ops.wait_tensor(work)
+        dist.monitored_barrier()
+    refusal = ""
+    with meter:  # a second time: both count, also on the wire
+        dist.all_reduce(x)
+        try:
+            dist.all_reduce(x.to_sparse())
+        except ValueError as error:
+            refusal = str(error)
+    return summary(meter), refusal
 
 
 @pytest.fixture(scope="module", params=[2, 3, 4])
@@ -258,7 +279,7 @@ def libraries():
 
 
 def test_dtensors_hidden_collectives_are_counted(libraries):
-    found, _, _, _ = libraries
+    found = libraries[0]
     # A product of shards is a partial sum of [4, 8]; then [4, 6] is gathered along dim 1.
     assert found["ops"] == ["all_reduce", "all_gather"]
     assert found["payload"] == 4 * (4 * 8 + 4 * 6)
@@ -266,7 +287,7 @@ def test_dtensors_hidden_collectives_are_counted(libraries):
 
 def test_fsdps_collectives_are_counted(libraries):
     """Parameters are gathered for forward and again for backward, gradients are scattered."""
-    _, found, _, _ = libraries
+    found = libraries[1]
     assert sorted(found["ops"]) == ["all_gather"] * 6 + ["reduce_scatter"] * 3
     # Rows are split over 2 ranks: 701 of them count as 702, 7 as 8. Three trips of 4 bytes each.
     num_padded = 702 * (100 + 1) + 702 * (701 + 1) + 8 * (701 + 1)
@@ -274,12 +295,46 @@ def test_fsdps_collectives_are_counted(libraries):
 
 
 def test_compiled_code_is_compiled_and_counted(libraries):
-    _, _, (found, num_graphs, result), _ = libraries
+    found, num_graphs, result = libraries[2]
     assert num_graphs == 1
     assert (found["ops"], found["payload"]) == (["all_reduce"], 16)
     assert result == [5.0] * 4
 
 
 def test_meters_nest_and_count_only_while_open(libraries):
-    _, _, _, (outer, inner) = libraries
+    outer, inner = libraries[3]
     assert (outer, inner) == (["all_reduce", "broadcast"], ["broadcast"])
+
+
+def test_operators_that_only_compiled_code_or_gpus_call_are_counted(libraries):
+    found, _ = libraries[4]
+    assert found["ops"] == ["all_to_all", "send", "recv", "barrier", "all_reduce"]
+    assert found["payload"] == 4 * 32
+    assert found["sent"] == 32 / 2 + 32 + 32
+
+
+def test_a_meter_that_is_opened_again_goes_on_counting_the_wire(libraries):
+    found, _ = libraries[4]
+    assert found["wire"] > found["sent"]
+
+
+def test_sparse_tensors_are_refused(libraries):
+    _, refusal = libraries[4]
+    assert refusal.startswith("CommMeter: all_reduce got a sparse tensor, required are dense ones")
+
+
+MOVE_NOTHING = {
+    "wait_tensor",
+    "check_for_nan",
+    "mesh_get_process_group",
+    "_wrap_tensor_autograd",
+}
+
+
+def test_no_operator_of_torchs_passes_unseen():
+    """Or a new release sends bytes that no page counts."""
+    spaces = ("c10d::", "_c10d_functional::", "_dtensor::")
+    names = [name for name in torch._C._dispatch_get_all_op_names() if name.startswith(spaces)]
+    found = {name.partition("::")[2].partition(".")[0] for name in names}
+    assert found - MOVE_NOTHING - {"batch_p2p_ops"} <= set(_OPERATORS)
+    assert len(found) > 30

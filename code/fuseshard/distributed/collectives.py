@@ -34,7 +34,7 @@ def ring_all_reduce(tensor: torch.Tensor, group: dist.ProcessGroup | None = None
             "ring_all_reduce: this rank is not in the group, required is a member (its "
             "neighbours would wait for it); call it on the group's ranks only"
         )
-    flat = tensor.detach().reshape(-1)  # a copy where the strides don't allow a view
+    flat = tensor.detach().contiguous().view(-1)  # a copy where the strides have gaps
     chunks = flat.tensor_split(size)
     for step in range(size - 1):
         received = torch.empty_like(chunks[(rank - step - 1) % size])

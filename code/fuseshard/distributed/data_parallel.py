@@ -45,7 +45,7 @@ def average_gradients(
             pass it or none does. None means that shards are equal.
 
     Raises:
-        ValueError: num_samples is negative, or no rank has a sample.
+        ValueError: num_samples is negative, no rank has a sample, or a gradient is sparse.
 
     Communicates:
         one all-reduce a parameter, see `all_reduce_bytes`; one of 8 bytes for num_samples.
@@ -53,7 +53,7 @@ def average_gradients(
     Source:
         Li et al. 2020, section 3.1, arXiv:2006.15704.
     """
-    weight = _weight(num_samples, group)
+    weight = _weight(module, num_samples, group)
     for param in module.parameters():
         if param.requires_grad:
             gradient = _weighted_gradient(param, weight)
@@ -87,7 +87,7 @@ def average_gradients_in_buckets(
     Source:
         Li et al. 2020, section 3.2, arXiv:2006.15704.
     """
-    weight = _weight(num_samples, group)
+    weight = _weight(module, num_samples, group)
     for bucket in gradient_buckets(module, bucket_bytes):
         gradients = [_weighted_gradient(param, weight) for param in bucket]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
@@ -156,11 +156,12 @@ def split_batch(batch: torch.Tensor, rank: int, world_size: int) -> torch.Tensor
     return batch.tensor_split(world_size)[rank]
 
 
-def _weight(num_samples: int | None, group: dist.ProcessGroup | None) -> float:
+def _weight(module: nn.Module, num_samples: int | None, group: dist.ProcessGroup | None) -> float:
     """This rank's share of all samples."""
     if num_samples is None:
         return 1 / dist.get_world_size(group)
-    counts = torch.tensor([num_samples, int(num_samples < 0)])
+    device = next((param.device for param in module.parameters()), None)  # NCCL takes no CPU's
+    counts = torch.tensor([num_samples, int(num_samples < 0)], device=device)
     dist.all_reduce(counts, group=group)
     total, num_negative = counts.tolist()
     if num_negative or total == 0:
@@ -177,6 +178,12 @@ def _weighted_gradient(param: nn.Parameter, weight: float) -> torch.Tensor:
     A rank that left the all-reduce out would have the others wait for it. One without samples
     has a mean over nothing, NaN, which no weight could mend.
     """
+    if param.grad is not None and param.grad.is_sparse:
+        raise ValueError(
+            f"average_gradients: a gradient of shape {tuple(param.shape)} is sparse, required are "
+            "dense ones (ranks that hold other entries can't add them up in place); use an "
+            "embedding with sparse=False"
+        )
     if param.grad is None or weight == 0:
         param.grad = torch.zeros_like(param)
     return param.grad.mul_(weight)

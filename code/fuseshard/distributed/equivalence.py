@@ -92,7 +92,10 @@ def _difference(name: str, left: torch.Tensor, right: torch.Tensor) -> Differenc
             f"{tuple(right.shape)} {right.dtype}, required are equal shapes and dtypes "
             "(broadcasting would hide a bug); reshape or convert before comparing"
         )
-    epsilon = torch.finfo(left.dtype).eps if left.dtype.is_floating_point else 1.0
+    is_rounded = left.dtype.is_floating_point or left.dtype.is_complex
+    epsilon = torch.finfo(left.dtype).eps if is_rounded else 1.0
+    if not is_rounded:  # small integers would wrap round, truth values can't be subtracted
+        left, right = left.long(), right.long()
     apart = (left - right).abs()
     absolute = float(apart.max()) if apart.numel() else 0.0
     scale = max(float(side.abs().max()) if side.numel() else 0.0 for side in (left, right))

@@ -26,8 +26,8 @@ from fuseshard.distributed.traffic import CollectiveCall
 _TCP_INFO_NOT_SENT = struct.Struct("144xI")
 _TCP_INFO_SENT = struct.Struct("200xQQ")
 
-# Operators of torch.ops.c10d and torch.ops._c10d_functional: what they are, which argument is
-# the payload, and whether that argument is one of N parts. Checked on torch 2.11 and 2.13.
+# Operators of the namespaces below: what they are, which argument is the payload, and whether
+# that argument is one of N parts. Checked on torch 2.11 and 2.13; a test compares with torch.
 _OPERATORS: dict[str, tuple[str, int, bool]] = {
     "allreduce_": ("all_reduce", 0, False),
     "allreduce_coalesced_": ("all_reduce", 0, False),
@@ -48,6 +48,7 @@ _OPERATORS: dict[str, tuple[str, int, bool]] = {
     "recv_": ("recv", 0, False),
     "recv_any_source_": ("recv", 0, False),
     "barrier": ("barrier", 0, False),
+    "monitored_barrier_": ("barrier", 0, False),
     "all_reduce": ("all_reduce", 0, False),
     "all_reduce_": ("all_reduce", 0, False),
     "all_reduce_coalesced": ("all_reduce", 0, False),
@@ -60,8 +61,11 @@ _OPERATORS: dict[str, tuple[str, int, bool]] = {
     "reduce_scatter_tensor_coalesced": ("reduce_scatter", 0, False),
     "all_to_all_single": ("all_to_all", 0, False),
     "broadcast": ("broadcast", 0, False),
+    "isend": ("send", 0, False),
+    "irecv": ("recv", 0, False),
+    "shard_dim_alltoall": ("all_to_all", 0, False),
 }
-_SPACES = ("c10d", "_c10d_functional")
+_SPACES = ("c10d", "_c10d_functional", "_dtensor")
 
 
 class CommMeter:
@@ -81,8 +85,8 @@ class CommMeter:
     def __init__(self) -> None:
         self._calls: list[CollectiveCall] = []
         self._mode = _dispatch_mode(self._count)
-        self._wire_at_start = 0
-        self._wire_at_end: int | None = None
+        self._wire_bytes = 0
+        self._wire_at_start: int | None = None
 
     @property
     def calls(self) -> tuple[CollectiveCall, ...]:
@@ -104,14 +108,14 @@ class CommMeter:
         """Bytes that this process really gave to its TCP sockets, the backend's headers included.
 
         Independent of the count and of the formulas: the kernel's own figure. gloo sends through
-        TCP; NCCL on one machine doesn't, and then it says nothing about the collectives.
+        TCP; NCCL on one machine doesn't, and then it says nothing about the collectives. Destroy
+        no process group while the meter is open: the counts go with the sockets.
         """
-        end = self._wire_at_end
-        return (_tcp_bytes_sent() if end is None else end) - self._wire_at_start
+        start = self._wire_at_start
+        return self._wire_bytes + (0 if start is None else _tcp_bytes_sent() - start)
 
     def __enter__(self) -> Self:
         self._wire_at_start = _tcp_bytes_sent()
-        self._wire_at_end = None
         self._mode.__enter__()
         return self
 
@@ -122,28 +126,38 @@ class CommMeter:
         trail: TracebackType | None,
     ) -> None:
         self._mode.__exit__(kind, error, trail)
-        self._wire_at_end = _tcp_bytes_sent()
+        self._wire_bytes, self._wire_at_start = self.wire_bytes, None
 
     def _count(self, func: Any, args: Sequence[Any]) -> None:
         if func.namespace not in _SPACES:
             return
         name = func._schema.name.rpartition("::")[2]
-        if name not in _OPERATORS:
-            return  # waits, and wrappers that move nothing
-        op, index, is_part = _OPERATORS[name]
-        group = _group_of(args)
-        tensors = [] if op == "barrier" else list(_tensors(args[index]))
-        num_parts = group.size() if is_part else 1
-        self._calls.append(
-            CollectiveCall(
-                op=op,
-                payload_bytes=num_parts * sum(t.numel() * t.element_size() for t in tensors),
-                num_elements=num_parts * sum(t.numel() for t in tensors),
-                dtype=", ".join(sorted({str(t.dtype).removeprefix("torch.") for t in tensors})),
-                group_size=group.size(),
-                kept_bytes=_kept_bytes(name, args, tensors, group),
-            )
+        if name == "batch_p2p_ops":
+            for kind, tensor in zip(args[0], args[3], strict=True):
+                self._calls.append(_call(kind, [tensor, args[-1]]))
+        elif name in _OPERATORS:  # the others wait, or move nothing
+            self._calls.append(_call(name, args))
+
+
+def _call(name: str, args: Sequence[Any]) -> CollectiveCall:
+    """The record of one operator's call."""
+    op, index, is_part = _OPERATORS[name]
+    group = _group_of(args)
+    tensors = [] if op == "barrier" else list(_tensors(args[index]))
+    if any(tensor.is_sparse for tensor in tensors):
+        raise ValueError(
+            f"CommMeter: {op} got a sparse tensor, required are dense ones (what a sparse one "
+            "sends depends on all ranks' entries, which no formula here knows); make it dense"
         )
+    num_parts = group.size() if is_part else 1
+    return CollectiveCall(
+        op=op,
+        payload_bytes=num_parts * sum(t.numel() * t.element_size() for t in tensors),
+        num_elements=num_parts * sum(t.numel() for t in tensors),
+        dtype=", ".join(sorted({str(t.dtype).removeprefix("torch.") for t in tensors})),
+        group_size=group.size(),
+        kept_bytes=_kept_bytes(name, args, tensors, group),
+    )
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -195,6 +209,8 @@ def _dispatch_mode(count: Callable[[Any, Sequence[Any]], None]) -> AbstractConte
 def _group_of(args: Sequence[Any]) -> dist.ProcessGroup:
     """The process group among an operator's arguments: boxed, or by its name."""
     for arg in args:
+        if isinstance(arg, dist.ProcessGroup):
+            return arg
         if isinstance(arg, torch.ScriptObject) and "ProcessGroup" in str(arg._type()):
             return dist.ProcessGroup.unbox(arg)
     name: Any = [arg for arg in args if isinstance(arg, str)][-1]
