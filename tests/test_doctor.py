@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_options_in_cxx_are_refused_as_inductor_refuses_them() -> None:
         ("trial.cpp:2: fatal error: Python.h: No such file or directory", "Python's headers"),
         ("/bin/ld: error: cannot find -lgomp", "OpenMP library"),
         ("error: unrecognized option -std=c++20", "apt install g++"),
+        ("error closing trial.s: No space left on device", "make room in the temporary folder"),
     ],
 )
 def test_what_the_compiler_complains_of_decides_the_advice(
@@ -87,9 +89,37 @@ def test_a_program_that_computes_wrongly_is_no_success(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     wrong = script(tmp_path / "g++", f'for last; do :; done; cp {broken} "$last"')
     script(broken, "exit 1")
-    assert trials.openmp_complaint(str(wrong)) == "exit status 1"
+    assert trials.openmp_complaint(str(wrong)) == "its program: exit status 1"
     script(broken, "exit 0")
     assert trials.openmp_complaint(str(wrong)) is None
+
+
+def test_a_compiler_that_writes_nothing_or_no_program_is_told(tmp_path: Path) -> None:
+    fake = script(tmp_path / "g++", "exit 0")
+    assert trials.openmp_complaint(str(fake)) == "it wrote no program"
+    script(fake, 'for last; do :; done; echo junk > "$last"')
+    assert (
+        trials.openmp_complaint(str(fake)) == "its program: it can't be started: Permission denied"
+    )
+
+
+def test_a_compiler_may_speak_in_another_encoding(tmp_path: Path) -> None:
+    fake = script(tmp_path / "g++", r"printf 'g++ (\351) 1.2.3\n'; printf 'error: \351\n'; exit $1")
+    assert provenance.compiler_version(str(fake)) is None  # exits with "--version", no number
+    script(fake, r"printf 'g++ (\351) 1.2.3\n'")
+    provenance.compiler_version.cache_clear()
+    assert provenance.compiler_version(str(fake)) == "g++ 1.2.3"
+
+
+def test_a_folder_that_cannot_be_looked_at_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    found = {finding.name: finding for finding in doctor.examine(quick=True)}
+    for name in ("compiler", "disk"):
+        assert found[name].state == "missing"
+        assert "can't be checked: [Errno 2] No such file or directory" in found[name].found
+        assert "TMPDIR" in found[name].mend
 
 
 @pytest.mark.parametrize(("gb", "state"), [(16.0, "ok"), (2.0, "warning"), (0.2, "missing")])
@@ -129,19 +159,28 @@ def test_gloo_really_reduces() -> None:
 
 def test_a_trial_that_fails_leads_with_the_exception(monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import sys; print('ValueError: the cause', file=sys.stderr); sys.exit('a hint')"
-    monkeypatch.setattr(doctor, "GLOO_PROGRAM", code)
+    monkeypatch.setattr(trials, "GLOO_PROGRAM", code)
     finding = doctor.check_gloo()
     assert (finding.state, finding.found) == ("missing", "ValueError: the cause")
 
 
 def test_a_trial_that_dies_silently_gives_its_exit_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "GLOO_PROGRAM", "import os; os._exit(7)")
+    monkeypatch.setattr(trials, "GLOO_PROGRAM", "import os; os._exit(7)")
     assert doctor.check_gloo().found == "exit status 7"
 
 
-def test_a_program_that_never_ends_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "TIMEOUT_S", 0.2)
-    assert trials.run_python("import time; time.sleep(60)") == (1, "no answer within 0 s")
+def test_a_program_that_never_ends_is_told_and_killed_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "TIMEOUT_S", 1.0)
+    code = (
+        "import subprocess, sys, time; child = subprocess.Popen(['sleep', '60']); "
+        "print(child.pid, file=open(sys.argv[1], 'w'), flush=True); time.sleep(60)"
+    )
+    assert trials.run_python(code, str(tmp_path / "pid")) == (1, "no answer within 1 s")
+    child = int((tmp_path / "pid").read_text())
+    state = Path(f"/proc/{child}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
     monkeypatch.undo()
     assert trials.run_python("print('done')") == (0, "done\n")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-EXPERIMENT_LAYERS = ("measure", "compiler", "kernels", "distributed")
+EXPERIMENT_LAYERS = ("measure", "compiler", "distributed")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -48,6 +48,11 @@ def _record(only: str | None, out: Path | None, commit: str | None) -> int:
             print(f"{item.id}: left out, it needs {item.needs}")
     machine = recordings.machine_name(environment())
     path = out or recordings.RECORDINGS_FOLDER / f"{machine}.json"
+    try:
+        recordings.check_target(path, machine)
+    except (OSError, ValueError) as error:
+        print(f"record: results can't be kept: {error}", file=sys.stderr)
+        return 2
     for item in able:
         print(f"{item.id}: measuring ...", flush=True)
         entry = item.record()

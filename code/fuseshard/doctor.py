@@ -32,21 +32,6 @@ GET_COMPILER = (
 )
 NO_PART_A = "torch.compile can't turn its C++ into a program, so every page of Part A fails"
 
-GLOO_PROGRAM = """
-import sys, torch, torch.distributed as dist
-store = dist.FileStore(sys.argv[1], 1)
-dist.init_process_group("gloo", store=store, rank=0, world_size=1)
-total = torch.ones(3)
-dist.all_reduce(total)
-dist.destroy_process_group()
-sys.exit(total.sum().item() != 3.0)
-"""
-
-COMPILE_PROGRAM = """
-from fuseshard.measure.clock import warm_compiler
-warm_compiler()
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
@@ -80,7 +65,7 @@ def examine(*, quick: bool = False) -> list[Finding]:
     checks += [check_memory, check_disk]
     if not quick:
         checks += [check_cores, check_torch_compile, check_gloo, check_triton, check_gpu]
-    return [check() for check in checks]
+    return [_answer(check) for check in checks]
 
 
 def main(*, quick: bool = False) -> int:
@@ -199,7 +184,7 @@ def check_torch_compile() -> Finding:
     """Compile a function with torch.compile in a process of its own."""
     return _trial(
         "torch.compile",
-        COMPILE_PROGRAM,
+        trials.COMPILE_PROGRAM,
         cost=NO_PART_A,
         mend="mend what the line above says; a temporary folder that allows no programs is one "
         "cause: name another in TORCHINDUCTOR_CACHE_DIR",
@@ -210,7 +195,7 @@ def check_gloo() -> Finding:
     """Reduce a tensor over gloo, in a group of one process."""
     return _trial(
         "gloo",
-        GLOO_PROGRAM,
+        trials.GLOO_PROGRAM,
         cost="no process group on the CPU, so every page of Part B fails",
         mend="install torch from its own wheels (`pip install -r requirements.txt`); they bring it",
     )
@@ -245,6 +230,21 @@ def check_gpu() -> Finding:
     )
 
 
+def _answer(check: Callable[[], Finding]) -> Finding:
+    """A check's finding, also where it can't even work: most write to the temporary folder."""
+    try:
+        return check()
+    except OSError as error:
+        return Finding(
+            name=check.__name__.removeprefix("check_").replace("_", " "),
+            state="missing",
+            found=f"can't be checked: {error}",
+            cost="the build writes files, too, and will break off",
+            mend="make room in the temporary folder, or name another one in TMPDIR; start from a "
+            "folder that exists",
+        )
+
+
 def _trial(name: str, code: str, *, cost: str, mend: str) -> Finding:
     """Run code in a Python of its own, where a crash is an answer too."""
     with tempfile.TemporaryDirectory() as folder:
@@ -268,6 +268,10 @@ def _mend_compile(complaint: str) -> str:
         return f"install Python's headers (Debian, Ubuntu: `apt install python{version}-dev`)"
     if "omp" in complaint:
         return "install the compiler's OpenMP library (Debian, Ubuntu: `apt install libgomp1`)"
+    if "No space left" in complaint:
+        return "make room in the temporary folder, or name another one in TMPDIR"
+    if "Permission denied" in complaint:
+        return "name a temporary folder that allows programs in TMPDIR"
     return GET_COMPILER
 
 

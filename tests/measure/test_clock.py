@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
+from torch._dynamo.utils import counters
 
 from fuseshard.measure import clock, stopwatch
 from fuseshard.measure.clock import compare, sweep
@@ -137,6 +138,38 @@ def test_the_budget_ends_the_rounds_and_then_there_is_no_verdict() -> None:
     assert comparison.ratio.confidence < 0.99
 
 
+def test_a_slow_variant_is_called_four_times_however_small_the_budget() -> None:
+    """Or one that takes seconds makes a page wait for minutes."""
+    calls = {"slow": 0, "slower": 0}
+
+    def nap(name: str, seconds: float) -> Callable[[], object]:
+        def fn() -> None:
+            calls[name] += 1
+            time.sleep(seconds)
+
+        return fn
+
+    variants = {"slow": nap("slow", 0.06), "slower": nap("slower", 0.07)}
+    comparison = compare(variants, budget_s=0.001)
+    assert calls == {"slow": 4, "slower": 4}
+    assert len(comparison.baseline.rounds_s) == 1
+    assert comparison["slower"].median_s >= 0.07
+
+
+def test_one_interruption_doesnt_make_a_variant_slow() -> None:
+    calls = 0
+
+    def interrupted_once() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:  # the first look after the first call
+            time.sleep(0.06)
+
+    (timing,) = compare({"a": interrupted_once}, rounds=2).timings
+    assert timing.calls_per_round > 1_000
+    assert timing.median_s < 1e-4
+
+
 def test_sync_is_called_before_each_reading_of_the_clock() -> None:
     num_syncs = 0
 
@@ -154,6 +187,7 @@ def test_sync_is_called_before_each_reading_of_the_clock() -> None:
         ({"variants": {}}, "got no variants"),
         ({"variants": {"a": 3}}, "'a' is a int, required a function"),
         ({"variants": {"a": spin(1)}, "rounds": 0}, "rounds is 0"),
+        ({"variants": {"a": spin(1)}, "rounds": 2.5}, "rounds is 2.5, required a whole number"),
         ({"variants": {"a": spin(1)}, "num_threads": 0}, "num_threads is 0"),
         ({"variants": {"a": spin(1)}, "budget_s": 0.0}, "budget_s is 0.0"),
         ({"variants": {"a": spin(1)}, "device": "meta"}, "device 'meta'"),
@@ -197,6 +231,20 @@ def test_sizes_that_do_not_grow_are_refused(sizes: list[int]) -> None:
         sweep(lambda size: {"a": spin(size)}, sizes)
 
 
+def test_a_sweep_names_the_size_at_which_a_variant_fails() -> None:
+    def variants(size: int) -> dict[str, Callable[[], object]]:
+        return {"a": lambda: 1 / (3 - size)}
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        sweep(variants, [2, 3], size_name="rows", budget_s=0.01)
+    assert caught.value.__notes__ == ["sweep: at rows 3"]
+
+
+def test_variants_that_change_their_names_between_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"got variants \['b'\] at size 2, required the names"):
+        sweep(lambda size: {"ab"[size - 1]: int}, [1, 2], budget_s=0.01)
+
+
 def test_fresh_compile_is_off_again_afterwards() -> None:
     before = torch.compiler.config.force_disable_caches
     with pytest.raises(ArithmeticError), clock.fresh_compile():
@@ -206,24 +254,24 @@ def test_fresh_compile_is_off_again_afterwards() -> None:
 
 
 def test_a_first_call_compiles_even_when_the_disk_holds_an_older_compile() -> None:
+    """Oracle: Inductor's own count of compiles that it found on disk."""
     x = torch.ones(37)
 
     def triple(y: torch.Tensor) -> torch.Tensor:
         return (y * 3 + 1).relu()
 
-    def first_call_s(measure: Callable[[Callable[[], object]], float]) -> float:
+    def first_call(measure: Callable[[Callable[[], object]], object]) -> tuple[int, int]:
         torch.compiler.reset()
+        counters.clear()
         compiled = torch.compile(triple)
-        return measure(lambda: compiled(x))
+        measure(lambda: compiled(x))
+        return counters["stats"]["unique_graphs"], counters["inductor"]["fxgraph_cache_hit"]
 
-    def naive_s(fn: Callable[[], object]) -> float:
-        begin_s = time.perf_counter()
+    def naive(fn: Callable[[], object]) -> None:
         with stopwatch.threads(1):
             fn()
-        return time.perf_counter() - begin_s
 
     assert clock.warm_compiler() > 0.0
-    first_call_s(naive_s)  # leaves a compile on disk
-    found_on_disk_s = first_call_s(naive_s)
-    compiled_s = first_call_s(clock.first_call)
-    assert compiled_s > 2 * found_on_disk_s  # ten times, when nothing else runs
+    first_call(naive)  # leaves a compile on disk
+    assert first_call(naive) == (1, 1)
+    assert first_call(clock.first_call) == (1, 0)

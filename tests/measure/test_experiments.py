@@ -124,7 +124,7 @@ def test_a_file_of_another_machine_is_left_alone(tmp_path: Path) -> None:
         ("{", r"gpu\.json: not JSON"),
         ("[]", r"gpu\.json: got \[\] \(list\), required an object with the fields of MachineFile"),
         ('{"machine": "m", "entries": {}}', r"gpu\.json\.version: got nothing"),
-        ('{"version": 2, "machine": "m", "entries": {}}', r"gpu\.json: got version 2, required 1"),
+        ('{"version": 2, "new": 1}', r"gpu\.json: got version 2, required 1; record again"),
         (
             '{"version": 1, "machine": "m", "entries": {"x": {"result": {}}}}',
             r"gpu\.json\.entries\['x'\]\.environment: got nothing",
@@ -165,6 +165,12 @@ def test_an_id_that_is_taken_is_refused() -> None:
     experiment("test.entered", needs="cpu")(answer)
     with pytest.raises(ValueError, match=r"the id is taken by .*answer, got .*other"):
         experiment("test.entered", needs="cpu")(other)
+
+
+@pytest.mark.parametrize("experiment_id", ["", "Sizes", "two words", "a..b", "a/b", "-a"])
+def test_an_id_that_nobody_could_type_is_refused(experiment_id: str) -> None:
+    with pytest.raises(ValueError, match="the id must be lower-case words joined by"):
+        experiment(experiment_id, needs="cpu")(answer)
 
 
 def test_results_that_cannot_be_recorded_are_refused() -> None:
@@ -215,6 +221,24 @@ def test_record_answers_an_unknown_id_with_the_known_ones(
     assert command_line.main(["record", "--only", "nope", "--out", str(out)]) == 2
     assert "no experiment 'nope'; there are: test.answer" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["absent/x.json", ".", "of-another.json"])
+def test_record_refuses_a_file_that_it_couldnt_write_before_it_measures(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    def measure() -> Answer:
+        raise AssertionError("measured for nothing")
+
+    monkeypatch.setattr(command_line, "EXPERIMENT_LAYERS", ())
+    experiment("test.answer", needs="cpu")(measure)
+    record(tmp_path / "of-another.json", 1.0, "2026-01-01T00:00:00Z")
+    assert command_line.main(["record", "--out", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.startswith("record: results can't be kept: ")
+    assert [item.name for item in tmp_path.iterdir()] == ["of-another.json"]
 
 
 def test_every_recording_of_the_package_fits_its_experiment(

@@ -115,6 +115,7 @@ FIRST = ("points", 0, "comparison", "timings", 1)
         (("points", 1, "size"), 1, r"f\.json: Sweep: got sizes \(1, 1\); required .* growing"),
         ((*FIRST, "median_s"), "1", r"timings\[1\]\.median_s: got '1' \(str\), required a finite"),
         ((*FIRST, "median_s"), math.nan, r"median_s: got nan \(float\), required a finite number"),
+        ((*FIRST, "median_s"), 10**400, r"median_s: got 1000.*\(int\), required a finite number"),
         ((*FIRST, "rounds_s", 1), None, r"rounds_s\[1\]: got None \(NoneType\), required a finite"),
         ((*FIRST, "rounds_s"), [], r"timings\[1\]: Timing 'candidate 0': got 0 rounds"),
         ((*FIRST, "ratio", "verdict"), "quick", r"ratio\.verdict: got 'quick' .* one of 'faster'"),

@@ -55,7 +55,7 @@ def compare(
         rounds: how often each variant is timed; under 8 no verdict reaches 99 % confidence.
         budget_s: seconds for warm-up and rounds together, first calls on top. Rounds that no
             longer fit are left out, which widens the intervals, and in the end yields
-            "no difference measured".
+            "no difference measured". Each variant is called four times however long it takes.
         compiled: a variant calls torch.compile. Warms the compiler beforehand and keeps first
             calls from finding an older compile on disk.
 
@@ -75,9 +75,11 @@ def compare(
     if compiled:
         warm_compiler()
     with threads(num_threads):
-        first_calls_s = _first_calls_s(watches, compiled)
-        calls, measured = _run_rounds(watches, rounds, budget_s)
+        with fresh_compile() if compiled else nullcontext():
+            first_calls_s = [watch.once_s() for watch in watches]
+        measured = _run_rounds(watches, rounds, budget_s)
         origin = Origin(is_live=True, environment=environment())
+    calls = [watch.num_calls for watch in watches]
     timings = _timings(list(variants), first_calls_s, calls, measured)
     return Comparison(timings=timings, num_threads=num_threads, origin=origin)
 
@@ -103,14 +105,25 @@ def sweep(
         One comparison a size.
 
     Raises:
-        ValueError: the sizes don't grow, there are none, or `compare` refuses its input.
+        ValueError: the sizes don't grow, there are none, names differ between sizes, or `compare`
+            refuses its input. What a variant raises has the size as a note.
     """
     if not sizes or any(a >= b for a, b in pairwise(sizes)):
         raise ValueError(f"sweep: got sizes {list(sizes)}, required at least one, growing.")
     share_s = budget_s / len(sizes)
-    points = []
+    points: list[SweepPoint] = []
     for size in sizes:
-        comparison = compare(make_variants(size), budget_s=share_s, **settings)
+        try:
+            comparison = compare(make_variants(size), budget_s=share_s, **settings)
+        except Exception as error:
+            error.add_note(f"sweep: at {size_name} {size}")
+            raise
+        names = [timing.name for timing in comparison.timings]
+        if points and names != [timing.name for timing in points[0].comparison.timings]:
+            raise ValueError(
+                f"sweep: got variants {names} at {size_name} {size}, required the names of the "
+                "first size (a curve joins what has one name)."
+            )
         # The sweep carries the origin once; at each of its points it would only repeat.
         points.append(SweepPoint(size=size, comparison=replace(comparison, origin=None)))
     return Sweep(size_name=size_name, points=tuple(points), origin=comparison.origin)
@@ -132,7 +145,7 @@ def first_call(fn: Variant, *, sync: Sync | None = None, num_threads: int = 1) -
     """
     warm_compiler()
     with threads(num_threads), fresh_compile():
-        return _Stopwatch(fn, HostClock(sync)).first_call_s()
+        return _Stopwatch(fn, HostClock(sync)).once_s()
 
 
 @functools.cache
@@ -169,20 +182,45 @@ def fresh_compile() -> Iterator[None]:
             torch.compiler.config.force_disable_caches = before
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Stopwatch:
-    """A variant and the clock that times it."""
+    """A variant, the clock that times it, and the block that suits it."""
 
     fn: Variant
     clock: Clock
+    num_calls: int = 1
+    is_slow: bool = False
+    """one call is long enough to be timed by itself, without calls that don't count before it."""
 
-    def first_call_s(self) -> float:
+    def once_s(self) -> float:
+        """Seconds of one call."""
         begin_s = self.clock.now_s()
         self.fn()
         return self.clock.now_s() - begin_s
 
-    def seconds_per_call(self, num_calls: int) -> float:
-        return self.clock.seconds_per_call(self.fn, num_calls)
+    def warm_up(self, deadline_s: float) -> None:
+        """Find how many calls fill MIN_BLOCK_S."""
+        # Long, or interrupted? The second look tells; `all` takes it only after a long one.
+        self.is_slow = all(self.once_s() >= LONGEST_INTERRUPTION_S for _ in range(2))
+        while not self.is_slow and timeit.default_timer() < deadline_s:
+            block_s = self._block_s()
+            if block_s >= MIN_BLOCK_S:
+                block_s = min(block_s, self._block_s())
+            if block_s >= MIN_BLOCK_S or self.num_calls >= MAX_CALLS:
+                break
+            # A block may come out as 0 s on a coarse clock; grow at most tenfold a step.
+            wanted = math.ceil(self.num_calls * MIN_BLOCK_S / max(block_s, MIN_BLOCK_S / 10))
+            self.num_calls = min(MAX_CALLS, max(wanted, self.num_calls + 1))
+
+    def round_s(self) -> float:
+        """Seconds per call of the fastest block; a call that fills a block is timed once."""
+        if self.is_slow:
+            return self.once_s()
+        num_blocks = BLOCKS_PER_ROUND if self.num_calls > 1 else 1
+        return min(self._block_s() for _ in range(num_blocks)) / self.num_calls
+
+    def _block_s(self) -> float:
+        return self.clock.seconds_per_call(self.fn, self.num_calls) * self.num_calls
 
 
 def _check(
@@ -197,45 +235,17 @@ def _check(
                 "arguments; pass `lambda: f(x)`, not `f(x)`."
             )
     for setting, value in (("num_threads", num_threads), ("rounds", rounds)):
-        if value < 1:
-            raise ValueError(f"compare: {setting} is {value}, required at least 1.")
+        if not isinstance(value, int) or value < 1:
+            raise ValueError(f"compare: {setting} is {value}, required a whole number from 1 on.")
     if not budget_s > 0:
         raise ValueError(f"compare: budget_s is {budget_s}, required more than 0 seconds.")
 
 
-def _calls_per_block(watch: _Stopwatch, deadline_s: float) -> int:
-    """Warm up, and find how many calls fill MIN_BLOCK_S."""
-    num_calls = 1
-    while num_calls < MAX_CALLS and timeit.default_timer() < deadline_s:
-        block_s = watch.seconds_per_call(num_calls) * num_calls
-        if MIN_BLOCK_S <= block_s < LONGEST_INTERRUPTION_S:
-            # Long, or interrupted? The second look tells.
-            block_s = min(block_s, watch.seconds_per_call(num_calls) * num_calls)
-        if block_s >= MIN_BLOCK_S:
-            break
-        # A block may come out as 0 s on a coarse clock; grow at most tenfold a step.
-        wanted = math.ceil(num_calls * MIN_BLOCK_S / max(block_s, MIN_BLOCK_S / 10))
-        num_calls = min(MAX_CALLS, max(wanted, num_calls + 1))
-    return num_calls
-
-
-def _fastest_block_s(watch: _Stopwatch, num_calls: int) -> float:
-    """Seconds per call of the fastest block; a call that fills a block is timed once."""
-    num_blocks = BLOCKS_PER_ROUND if num_calls > 1 else 1
-    return min(watch.seconds_per_call(num_calls) for _ in range(num_blocks))
-
-
-def _first_calls_s(watches: Sequence[_Stopwatch], compiled: bool) -> list[float]:
-    with fresh_compile() if compiled else nullcontext():
-        return [watch.first_call_s() for watch in watches]
-
-
-def _run_rounds(
-    watches: Sequence[_Stopwatch], rounds: int, budget_s: float
-) -> tuple[list[int], list[list[float]]]:
+def _run_rounds(watches: Sequence[_Stopwatch], rounds: int, budget_s: float) -> list[list[float]]:
     """Warm up, then time every variant once a round until the rounds or the time are used up."""
     deadline_s = timeit.default_timer() + budget_s
-    calls = [_calls_per_block(watch, deadline_s) for watch in watches]
+    for watch in watches:
+        watch.warm_up(deadline_s)
     measured: list[list[float]] = [[] for _ in watches]
     longest_round_s = 0.0
     for round_index in range(rounds):
@@ -243,9 +253,9 @@ def _run_rounds(
         if round_index > 0 and begin_s + longest_round_s > deadline_s:
             break
         for i in round_order(len(watches), round_index):
-            measured[i].append(_fastest_block_s(watches[i], calls[i]))
+            measured[i].append(watches[i].round_s())
         longest_round_s = max(longest_round_s, timeit.default_timer() - begin_s)
-    return calls, measured
+    return measured
 
 
 def _timings(

@@ -3,6 +3,7 @@
 A page calls an experiment and shows what comes back; it needn't know which of the two it was.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
@@ -106,6 +107,8 @@ class Experiment(Generic[R]):
 
 _REGISTRY: dict[str, Experiment[Any]] = {}
 
+_ID = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+
 
 def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]], Experiment[R]]:
     """Make a function without arguments an experiment, and enter it in the registry.
@@ -119,8 +122,14 @@ def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]
         how recordings are read.
 
     Raises:
-        ValueError: unknown `needs`, an unusable return annotation, or an id that is taken.
+        ValueError: an id of another form or that is taken, unknown `needs`, or an unusable return
+            annotation.
     """
+    if not _ID.fullmatch(experiment_id):
+        raise ValueError(
+            f"experiment {experiment_id!r}: the id must be lower-case words joined by '.' and '-', "
+            "such as 'inductor.size-sweep' (it is typed on the command line)."
+        )
     if needs not in get_args(Needs):
         raise ValueError(
             f"experiment {experiment_id!r}: needs is {needs!r}, must be one of {get_args(Needs)}."

@@ -8,13 +8,13 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path, PurePath
 
+from fuseshard.measure.commands import run
 from fuseshard.measure.records import Environment
 
 PACKAGE_FOLDER = Path(__file__).parent.parent
@@ -142,10 +142,5 @@ def _output(command: Sequence[str]) -> str | None:
     """What a command prints; None when it isn't there, fails or takes too long."""
     if shutil.which(command[0]) is None:
         return None
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=COMMAND_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
+    status, output = run(command, timeout_s=COMMAND_TIMEOUT_S, has_errors=False)
+    return output if status == 0 else None

@@ -36,13 +36,6 @@ class MachineFile:
     machine: str
     entries: dict[str, Entry]
 
-    def __post_init__(self) -> None:
-        if self.version != VERSION:
-            raise ValueError(
-                f"got version {self.version}, required {VERSION}; record again with "
-                "`python -m fuseshard record`."
-            )
-
 
 def machine_name(environment: Environment) -> str:
     """Return a machine's name for its file: the GPU's where there is one, else the CPU's.
@@ -73,6 +66,12 @@ def load(path: Path) -> MachineFile:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise RecordError(f"{path.name}: not JSON that can be read: {error}") from error
+    version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
+    if version != VERSION:  # looked at first: another version may have other fields
+        raise RecordError(
+            f"{path.name}: got version {version}, required {VERSION}; record again with "
+            "`python -m fuseshard record`."
+        )
     return read(MachineFile, data, path.name)
 
 
@@ -160,19 +159,44 @@ def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
         RecordError: the old file doesn't fit; it is left alone.
         ValueError: the old file belongs to another machine.
     """
-    kept = load(path) if path.exists() else None
-    if kept is not None and kept.machine != machine:
-        raise ValueError(
-            f"{path.name}: got results of {machine!r}, the file holds those of {kept.machine!r}; "
-            "one file a machine, so choose another --out."
-        )
-    merged = dict(sorted({**(kept.entries if kept else {}), **entries}.items()))
+    merged = dict(sorted({**_kept(path, machine), **entries}.items()))
     content = MachineFile(version=VERSION, machine=machine, entries=merged)
     partial = path.with_suffix(".partial")
     text = json.dumps(to_json(content), indent=1, ensure_ascii=False, allow_nan=False)
     partial.write_text(text + "\n", encoding="utf-8")
     partial.replace(path)
     return content
+
+
+def check_target(path: Path, machine: str) -> None:
+    """Refuse a file that `save` couldn't write, before minutes are spent on measuring.
+
+    Args:
+        path: the JSON file, which needn't exist.
+        machine: its name.
+
+    Raises:
+        RecordError: the file is there and doesn't fit.
+        ValueError: it belongs to another machine.
+        OSError: it is a folder, or its folder is missing or can't be written to.
+    """
+    _kept(path, machine)
+    partial = path.with_suffix(".partial")
+    partial.touch()
+    partial.unlink()
+
+
+def _kept(path: Path, machine: str) -> dict[str, Entry]:
+    """The entries of a machine's file; none where there is no file."""
+    if not path.exists():
+        return {}
+    kept = load(path)
+    if kept.machine != machine:
+        raise ValueError(
+            f"{path.name}: got results of {machine!r}, the file holds those of {kept.machine!r}; "
+            "one file a machine, so choose another --out."
+        )
+    return kept.entries
 
 
 def _as_recorded(value: Any) -> Any:

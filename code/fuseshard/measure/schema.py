@@ -74,7 +74,7 @@ def _record(kind: Any, data: object, where: str) -> Any:
 
 def _scalar(kind: Any, data: object, where: str) -> Any:
     is_number = isinstance(data, int | float) and not isinstance(data, bool)
-    if kind is float and is_number and math.isfinite(cast(float, data)):
+    if kind is float and is_number and _is_finite(cast(float, data)):
         return float(cast(float, data))
     if kind is int and is_number and isinstance(data, int):
         return data
@@ -84,6 +84,13 @@ def _scalar(kind: Any, data: object, where: str) -> Any:
     if kind not in required:
         raise TypeError(f"schema: got a field of type {kind}, which read doesn't know")
     raise _error(where, data, required[kind])
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond what a float can hold
+        return False
 
 
 def _without_none(options: tuple[Any, ...]) -> Any:

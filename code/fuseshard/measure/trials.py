@@ -1,11 +1,11 @@
 """Try out what the book stands on, in processes of their own, where a crash is an answer too."""
 
-import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
+
+from fuseshard.measure.commands import run
 
 TIMEOUT_S = 300.0
 """The first compile of an empty cache took over a minute on a machine with a slow disk."""
@@ -19,6 +19,21 @@ int main() {
   for (int i = 0; i < 10; ++i) total += i;
   return total == 45 ? 0 : 1;
 }
+"""
+
+GLOO_PROGRAM = """
+import sys, torch, torch.distributed as dist
+store = dist.FileStore(sys.argv[1], 1)
+dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+total = torch.ones(3)
+dist.all_reduce(total)
+dist.destroy_process_group()
+sys.exit(total.sum().item() != 3.0)
+"""
+
+COMPILE_PROGRAM = """
+from fuseshard.measure.clock import warm_compiler
+warm_compiler()
 """
 
 
@@ -40,14 +55,21 @@ def openmp_complaint(compiler: str) -> str | None:
         source, program = Path(folder) / "trial.cpp", Path(folder) / "trial"
         source.write_text(OPENMP_PROGRAM)
         flags = ["-std=c++20", "-fopenmp", f"-I{sysconfig.get_path('include')}"]
-        for step in ([compiler, *flags, str(source), "-o", str(program)], [str(program)]):
-            status, output = run(step)
-            if status != 0:
-                lines = output.splitlines()
-                complaints = [line for line in lines if "error" in line.lower()] or lines
-                first = complaints[0] if complaints else f"exit status {status}"
-                return first.replace(f"{folder}/", "").strip()
-    return None
+        command = [compiler, *flags, str(source), "-o", str(program)]
+        status, output = run(command, timeout_s=TIMEOUT_S)
+        if status != 0:
+            return _first_complaint(status, output).replace(f"{folder}/", "")
+        if not program.exists():
+            return "it wrote no program"
+        status, output = run([str(program)], timeout_s=TIMEOUT_S)
+        return f"its program: {_first_complaint(status, output)}" if status != 0 else None
+
+
+def _first_complaint(status: int, output: str) -> str:
+    """The line that names an error, else the first line, else the exit status."""
+    lines = output.splitlines()
+    complaints = [line for line in lines if "error" in line.lower()] or lines
+    return complaints[0].strip() if complaints else f"exit status {status}"
 
 
 def run_python(code: str, *arguments: str) -> tuple[int, str]:
@@ -60,30 +82,4 @@ def run_python(code: str, *arguments: str) -> tuple[int, str]:
     Returns:
         Exit status, and what it printed to either stream.
     """
-    return run([sys.executable, "-c", code, *arguments])
-
-
-def run(command: Sequence[str]) -> tuple[int, str]:
-    """Run a command to its end, at most TIMEOUT_S long.
-
-    Args:
-        command: program and arguments.
-
-    Returns:
-        Exit status, and what it printed to either stream; status 1 with the reason when it
-        couldn't be started or didn't end.
-    """
-    try:
-        done = subprocess.run(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return 1, f"no answer within {TIMEOUT_S:.0f} s"
-    except OSError as error:
-        return 1, f"it can't be started: {error.strerror}"
-    return done.returncode, done.stdout
+    return run([sys.executable, "-c", code, *arguments], timeout_s=TIMEOUT_S)
