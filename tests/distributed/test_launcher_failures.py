@@ -217,6 +217,20 @@ def test_a_server_is_replaced_when_it_dies_hangs_or_imported_torch_under_other_s
     assert (third != second, setting) == (True, None)
 
 
+def test_a_rank_that_prints_without_end_is_stopped_before_memory_is_full(monkeypatch, capfd):
+    def work(rank, world_size):
+        while rank == 1:
+            print("again")
+        dist.barrier()
+
+    monkeypatch.setattr(job, "MAX_OUTPUT_BYTES", 1_000_000)
+    monkeypatch.setattr(launcher, "MAX_OUTPUT_BYTES", 1_000_000)
+    error = error_of(work)
+    assert error.rank == 1
+    assert error.reason.endswith("stopped because it wrote over 1 MB; print less")
+    assert len(capfd.readouterr().out) < 10_000
+
+
 def test_a_failed_run_doesnt_harm_the_next():
     error_of(lambda rank, size: 1 / 0)
     assert run(lambda rank, size: rank) == [0, 1]

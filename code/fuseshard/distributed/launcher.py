@@ -22,7 +22,7 @@ import torch.distributed as dist
 
 from fuseshard.distributed.processes.caller import ForkServers, read_memory_file
 from fuseshard.distributed.processes.failures import DistributedError, RankFailure
-from fuseshard.distributed.processes.job import Job
+from fuseshard.distributed.processes.job import MAX_OUTPUT_BYTES, Job
 from fuseshard.distributed.processes.packing import pack, sources_without_file
 from fuseshard.distributed.processes.rank import Call
 
@@ -160,9 +160,11 @@ def _show_output(job: Job) -> None:
     """Show what each rank printed, in rank order, each line with its rank."""
     lines = []
     for handle in job.ranks:
-        text = read_memory_file(handle.output)
+        # Of a rank that was stopped because it flooded us, enough to see what it was.
+        is_flood = handle.num_written > MAX_OUTPUT_BYTES
+        text = read_memory_file(handle.output, 1000 if is_flood else MAX_OUTPUT_BYTES)
         lines += [f"[rank {handle.rank}] {line}\n" for line in text.splitlines()]
-        if errors := read_memory_file(handle.errors).strip():
+        if errors := read_memory_file(handle.errors, MAX_OUTPUT_BYTES).strip():
             _log.info("rank %d wrote to stderr:\n%s", handle.rank, errors)
     if lines:
         sys.stdout.write("".join(lines))

@@ -144,9 +144,10 @@ class ForkServers:
             server.close()
 
 
-def read_memory_file(file: int) -> str:
-    """The whole text of a file that lives in memory."""
-    return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+def read_memory_file(file: int, max_bytes: int = 10**9) -> str:
+    """The text of a file that lives in memory, up to a size."""
+    num_bytes = min(os.fstat(file).st_size, max_bytes)
+    return os.pread(file, num_bytes, 0).decode(errors="replace")
 
 
 def _torch_settings(environment: Mapping[str, str]) -> dict[str, str]:

@@ -28,6 +28,9 @@ from fuseshard.distributed.processes.rank import hide_cell_files
 _GRACE_S = 0.5  # what the other ranks get after the first failure to tell of their own
 _STACK_S = 0.5  # what a rank gets to say where it stands
 _END_S = 5.0  # what the fork server gets to see the last rank off
+_LOOK_ROUND_S = 1.0
+MAX_OUTPUT_BYTES = 200_000_000
+"""What a rank may print before it is stopped: an endless loop would fill the memory."""
 _STACK_LINE = re.compile(r'^  File "(.+)", line (\d+) in (.+)$', re.MULTILINE)
 _CPP_EXCEPTION = re.compile(r"what\(\):\s*(.+)")
 _OUR_FRAMES = ("/fuseshard/distributed/processes/", "<string>")
@@ -53,6 +56,11 @@ class RankHandle:
         """Whether the rank has a result or a failure."""
         return self.result is not None or self.failure is not None
 
+    @property
+    def num_written(self) -> int:
+        """Bytes that it has written to stdout and stderr."""
+        return os.fstat(self.output).st_size + os.fstat(self.errors).st_size
+
     def take(self) -> None:
         """Read what the rank has sent so far."""
         content = self.reader.read()
@@ -73,7 +81,7 @@ class RankHandle:
             reason: what happened.
             details: traceback, or where the rank stood.
         """
-        stderr = read_memory_file(self.errors)
+        stderr = read_memory_file(self.errors, MAX_OUTPUT_BYTES)
         self.failure = RankFailure(
             rank=self.rank, kind=kind, time_s=time_s, reason=reason, details=details, stderr=stderr
         )
@@ -137,7 +145,8 @@ class Job:
             if time.monotonic() >= deadline_s:
                 self._stop_others("still running when the time was over")
                 raise out_of_time(self._failures(), len(self.ranks), timeout_s)
-            self._wait(deadline_s)
+            self._wait(min(deadline_s, time.monotonic() + _LOOK_ROUND_S))
+            self._stop_flooders()
         if failures := self._failures():
             raise first_failure(failures, len(self.ranks), self._started_s)
         return [handle.result for handle in self.ranks if handle.result is not None]
@@ -223,6 +232,13 @@ class Job:
             time.sleep(0.01)
         for handle in running:
             handle.fail("stopped", time.monotonic(), reason, handle.where_it_stands())
+
+    def _stop_flooders(self) -> None:
+        """Count a rank that has printed too much as failed."""
+        for handle in self.ranks:
+            if not handle.is_done and handle.num_written > MAX_OUTPUT_BYTES:
+                reason = f"stopped because it wrote over {MAX_OUTPUT_BYTES / 1e6:g} MB; print less"
+                handle.fail("stopped", time.monotonic(), reason)
 
     def _tell(self, note: dict[str, object], files: tuple[int, ...] = ()) -> None:
         with suppress(ConnectionError):  # noticed, with its reason, by the next `_wait`
