@@ -46,7 +46,7 @@ def test_bytes_take_the_ring_formula(answer: float) -> None:
     ("answer", "hint"),
     [
         (14, "size of the gradients"),
-        (12.25, "two phases"),
+        (12.25, "two halves"),
         (28, "limit"),
         (196, "all ranks"),
         (49, "bfloat16"),

@@ -46,7 +46,7 @@ def check_bytes(answer: object) -> Check:
     ring = 2 * (_NUM_RANKS - 1) / _NUM_RANKS
     slips: dict[float, Word] = {
         gradients: word("That is the size of the gradients, not what the ring sends of them."),
-        gradients * ring / 2: word("That is one of the ring's two phases."),
+        gradients * ring / 2: word("That is one of the ring's two halves."),
         2 * gradients: word("That is the limit for very many ranks."),
         gradients * ring * _NUM_RANKS: word("That is what all ranks send together."),
         2 * gradients * ring: word("How many bytes does a bfloat16 number take?"),

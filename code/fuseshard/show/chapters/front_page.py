@@ -30,5 +30,5 @@ def chain_finding(sweep: Sweep) -> Word:
         sweep: as `chain_figure` takes it.
     """
     known = known_variants()
-    labels = (known["eager"].label, known["compiled"].label)
+    labels = (known["eager"].in_sentence, known["compiled"].in_sentence)
     return break_even_finding(sweep, "compiled", labels, word("elements"))

@@ -28,10 +28,16 @@ _LIBRARY = Mark(palette.EAGER.light, palette.EAGER.dark, "dot", "circle-open", "
 def own_variants() -> dict[str, Variant]:
     """Return labels and marks of the ways in which this chapter computes the head."""
     return {
-        "by_hand": Variant(word("eager (by hand)"), palette.EAGER),
-        "library": Variant(word("eager (torch.softmax)"), _LIBRARY),
-        "compiled": Variant(word("compiled"), palette.COMPILED),
-        "written": Variant(word("the written module alone"), _WRITTEN),
+        "by_hand": Variant(
+            word("eager (by hand)"), palette.EAGER, word("eager mode with softmax by hand")
+        ),
+        "library": Variant(
+            word("eager (torch.softmax)"), _LIBRARY, word("eager mode with torch.softmax")
+        ),
+        "compiled": known_variants()["compiled"],
+        "written": Variant(
+            word("written module alone"), _WRITTEN, word("the written module alone")
+        ),
     }
 
 
@@ -61,7 +67,8 @@ def steady_finding(comparison: Comparison, name: str) -> Word:
     """
     known = own_variants()
     timing, ratio = comparison.candidate(name)
-    return finding(timing, ratio, known[comparison.baseline.name].label, known[name].label)
+    baseline = known[comparison.baseline.name]
+    return finding(timing, ratio, baseline.in_sentence, known[name].in_sentence)
 
 
 def size_finding(sweep: HeadSweep | None, way: str) -> Word:
@@ -74,7 +81,7 @@ def size_finding(sweep: HeadSweep | None, way: str) -> Word:
     if sweep is None:
         return word("nothing is recorded yet")
     known = known_variants()
-    labels = (known["eager"].label, known["compiled"].label)
+    labels = (known["eager"].in_sentence, known["compiled"].in_sentence)
     return break_even_finding(way_of(sweep, way), "compiled", labels, word("rows"))
 
 
@@ -89,7 +96,7 @@ def row_finding(sweep: HeadSweep, way: str, rows: int) -> Word:
     point = next(point for point in way_of(sweep, way).points if point.size == rows)
     timing, ratio = point.comparison.candidate("compiled")
     known = own_variants()
-    return finding(timing, ratio, known[way].label, known["compiled"].label)
+    return finding(timing, ratio, known[way].in_sentence, known["compiled"].in_sentence)
 
 
 def growth_finding(sweep: HeadSweep | None, rows: int) -> Word:
@@ -124,8 +131,8 @@ def first_call_table(parts_s: Mapping[str, float], environment: Environment) -> 
         word("C++ compiler"): parts_s["compiler"],
         word("in all"): sum(parts_s.values()),
     }
-    table = TableBuilder("first-call", word("The parts of one first call."))
-    table.texts(word("Part"), list(parts))
+    table = TableBuilder("first-call", word("The stages of one first call."))
+    table.texts(word("Stage"), list(parts))
     table.seconds(word("Time"), list(parts.values()))
     return table.build(origin=origin_line(Origin(is_live=True, environment=environment)))
 

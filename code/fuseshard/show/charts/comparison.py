@@ -94,8 +94,8 @@ def finding(timing: Timing, ratio: Ratio, baseline: Text, label: Text) -> Word:
     Args:
         timing: the variant's.
         ratio: of the variant to the first.
-        baseline: label of the first variant.
-        label: label of the variant.
+        baseline: what a sentence calls the first variant.
+        label: what it calls the variant.
     """
     names = {"label": as_value(label), "baseline": as_value(baseline)}
     if timing.verdict == "faster":
@@ -123,9 +123,9 @@ def finding(timing: Timing, ratio: Ratio, baseline: Text, label: Text) -> Word:
 
 
 def _caption(comparison: Comparison, subject: Word, known: Mapping[str, Variant]) -> Word:
-    baseline = known[comparison.baseline.name].label
+    baseline = known[comparison.baseline.name].in_sentence
     findings = [
-        finding(timing, timing.ratio, baseline, known[timing.name].label)
+        finding(timing, timing.ratio, baseline, known[timing.name].in_sentence)
         for timing in comparison.timings
         if timing.ratio is not None
     ]
@@ -142,7 +142,7 @@ def _caption(comparison: Comparison, subject: Word, known: Mapping[str, Variant]
 
 def _alt(comparison: Comparison, known: Mapping[str, Variant]) -> Word:
     medians = [
-        word("{label} {time}", label=as_value(known[t.name].label), time=duration(t.median_s))
+        word("{label}: {time}", label=as_value(known[t.name].label), time=duration(t.median_s))
         for t in comparison.timings
     ]
     return word(

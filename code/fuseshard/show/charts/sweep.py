@@ -44,7 +44,7 @@ def sweep_figure(
     _draw_lines(drawing, sweep, known, size)
     if found.slower_until is not None and found.faster_from is not None:
         drawing.bracket(found.slower_until, found.faster_from, word("break-even"))
-    labels = (known[first.baseline.name].label, known[candidate].label)
+    labels = (known[first.baseline.name].in_sentence, known[candidate].in_sentence)
     return drawing.build(
         caption=word(
             "{subject}: {finding}. Lines are medians, bands the middle half of the rounds.",
@@ -63,7 +63,7 @@ def break_even_finding(sweep: Sweep, candidate: str, labels: tuple[Text, Text], 
     Args:
         sweep: the measurement.
         candidate: name of the variant spoken of.
-        labels: of the first variant and of the candidate.
+        labels: what a sentence calls the first variant, and the candidate.
         size: what the sizes count, lower case.
     """
     found = sweep.break_even(candidate)
@@ -75,23 +75,51 @@ def break_even_finding(sweep: Sweep, candidate: str, labels: tuple[Text, Text], 
         return word("{label} is faster than {baseline} at every size tried", **who)
     if low == sweep.sizes[-1]:
         return word("{label} is slower than {baseline} at every size tried", **who)
-    where = {**who, "size": size, "low": number(low or 0), "high": number(high or 0)}
+    return _between(low, high, sweep.sizes[0], {**who, "size": size})
+
+
+def _between(
+    low: int | None, high: int | None, smallest: int, words: Mapping[str, Word | str]
+) -> Word:
+    """Say up to where a candidate loses and from where it wins; one of the two may be unknown."""
     if low is None:
-        del where["low"]
         return word(
-            "{label} is faster than {baseline} from {high} {size} on; "
-            "below that neither wins throughout",
-            **where,
+            "{label} is faster than {baseline} from {high} {size} on, "
+            "and below that neither wins throughout",
+            **words,
+            high=number(high or 0),
         )
+    if low == smallest:  # which may be 1, and no language says "1 rows"
+        return _from_the_smallest(high, words)
     if high is None:
-        del where["high"]
         return word(
-            "{label} is slower than {baseline} up to {low} {size}; "
-            "above that neither wins throughout",
-            **where,
+            "{label} is slower than {baseline} up to {low} {size}, "
+            "and above that neither wins throughout",
+            **words,
+            low=number(low),
         )
     return word(
-        "{label} is slower than {baseline} up to {low} {size} and faster from {high} on", **where
+        "{label} is slower than {baseline} up to {low} {size} and faster from {high} on",
+        **words,
+        low=number(low),
+        high=number(high),
+    )
+
+
+def _from_the_smallest(high: int | None, words: Mapping[str, Word | str]) -> Word:
+    """Say the same where the candidate loses at the smallest size only."""
+    if high is None:
+        without_size = {name: text for name, text in words.items() if name != "size"}
+        return word(
+            "{label} is slower than {baseline} at the smallest size tried, "
+            "and above that neither wins throughout",
+            **without_size,
+        )
+    return word(
+        "{label} is slower than {baseline} at the smallest size tried and faster from {high} "
+        "{size} on",
+        **words,
+        high=number(high),
     )
 
 
@@ -99,7 +127,12 @@ def _undecided(sweep: Sweep, candidate: str, who: Mapping[str, Word | str]) -> W
     verdicts = {point.comparison[candidate].verdict for point in sweep.points}
     if verdicts == {"no difference measured"}:
         return word("no difference between {label} and {baseline} was measured at any size", **who)
-    return word("at no end of the sizes tried does {label} or {baseline} clearly win", **who)
+    # True also where it wins at the small sizes and loses at the large ones.
+    return word(
+        "{label} was not measured to be slower than {baseline} at the smallest size tried, "
+        "nor faster at the largest",
+        **who,
+    )
 
 
 def _draw_lines(
@@ -150,7 +183,7 @@ def _alt(sweep: Sweep, known: Mapping[str, Variant], size: Word) -> Word:
     courses = [
         word(
             "{label} goes from {start} to {end}",
-            label=as_value(variant.label),
+            label=as_value(variant.in_sentence),
             start=duration(first.comparison[name].median_s),
             end=duration(last.comparison[name].median_s),
         )

@@ -16,14 +16,22 @@ class Variant:
     """How the reader meets one variant of a measurement."""
 
     label: Text
+    """in legends, heads of columns and on axes"""
     mark: Mark
+    noun: Text | None = None
+    """in sentences, with its article where it takes one; None where the label will do"""
+
+    @property
+    def in_sentence(self) -> Text:
+        """What a sentence calls the variant, be it subject or object."""
+        return self.noun or self.label
 
 
 def known_variants() -> dict[str, Variant]:
     """Return the variants whose names mean the same in the whole book."""
     return {
-        "eager": Variant(word("eager"), palette.EAGER),
-        "compiled": Variant(word("compiled"), palette.COMPILED),
+        "eager": Variant(word("eager"), palette.EAGER, word("eager mode")),
+        "compiled": Variant(word("compiled"), palette.COMPILED, word("the compiled version")),
         "formula": Variant(word("formula"), palette.FORMULA),
         "measured": Variant(word("measured"), palette.MEASURED),
     }
