@@ -142,7 +142,7 @@ def _caption(comparison: Comparison, subject: Word, known: Mapping[str, Variant]
 
 def _alt(comparison: Comparison, known: Mapping[str, Variant]) -> Word:
     medians = [
-        word("{label}: {time}", label=as_value(known[t.name].label), time=duration(t.median_s))
+        word("{label}, {time}", label=as_value(known[t.name].label), time=duration(t.median_s))
         for t in comparison.timings
     ]
     return word(
