@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuseshard.show.numbers import duration, factor, number, size, size_unit, time_unit
+from fuseshard.show.numbers import duration, factor, magnitude, number, size, size_unit, time_unit
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,23 @@ def test_more_digits_on_request():
 def test_a_printed_number_is_within_half_a_digit(value):
     printed = float(number(value).replace("\u202f", "").replace("×10⁷", "e7"))
     assert math.isclose(printed, value, rel_tol=0.005001)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (5.6e-17, "5.6×10⁻¹⁷"),
+        (0.00099, "9.9×10⁻⁴"),
+        (0.021, "0.021"),
+        (0.0, "0"),
+        (-0.5, "-0.50"),
+        (999, "1\u202f000"),
+        (1000, "1.0×10³"),
+        (-1.14e6, "-1.1×10⁶"),
+    ],
+)
+def test_magnitudes(value, text):
+    assert magnitude(value) == text
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -17,6 +17,7 @@ NARROW_SPACE = "\u202f"
 TIMES_SIGN = "\u00d7"
 
 _SMALLEST_PLAIN, _SMALLEST_POWER = Decimal("0.0001"), Decimal(10**7)
+_ORDINARY = (1e-3, 1e3)
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _TIMES = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
@@ -45,10 +46,30 @@ def number(value: float, significant: int = SIGNIFICANT) -> str:
         return f"{value:,}".replace(",", NARROW_SPACE)
     rounded = _rounded(value, significant)
     if rounded and not _SMALLEST_PLAIN <= abs(rounded) < _SMALLEST_POWER:
-        exponent = rounded.adjusted()
-        mantissa = f"{rounded.scaleb(-exponent):.{significant - 1}f}"
-        return f"{mantissa}{TIMES_SIGN}10{str(exponent).translate(_SUPERSCRIPT)}"
+        return _power(rounded, significant)
     return f"{rounded:,f}".replace(",", NARROW_SPACE)
+
+
+def magnitude(value: float, significant: int = 2) -> str:
+    """Return a number whose size is the point: a power of ten below 0.001 and from 1000 on.
+
+    Args:
+        value: finite, of either sign.
+        significant: digits kept, at least 1.
+
+    Raises:
+        ValueError: `value` is NaN or infinite, or `significant` is below 1.
+    """
+    if value and not _ORDINARY[0] <= abs(value) < _ORDINARY[1]:
+        return _power(_rounded(value, significant), significant)
+    return number(float(value), significant)
+
+
+def _power(rounded: Decimal, significant: int) -> str:
+    """Write a rounded number as a mantissa times a power of ten."""
+    exponent = rounded.adjusted()
+    mantissa = f"{rounded.scaleb(-exponent):.{significant - 1}f}"
+    return f"{mantissa}{TIMES_SIGN}10{str(exponent).translate(_SUPERSCRIPT)}"
 
 
 def _rounded(value: float, significant: int) -> Decimal:

@@ -81,7 +81,7 @@ def test_a_difference_is_rounding_only_if_it_is_in_every_format() -> None:
 def test_differences_are_printed_with_their_magnitude() -> None:
     table = difference_table({"by_hand": {"torch.float64": Apart(0.97)}}, num_terms=12)
     numbers = [cell.text for cell in table.rows[0] if isinstance(cell, Number)]
-    assert numbers == ["5.6e-17", "0.97"]
+    assert numbers == ["5.6×10⁻¹⁷", "0.97"]
     assert [str(column.title) for column in table.columns][1] == "float64"
 
 

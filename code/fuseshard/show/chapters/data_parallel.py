@@ -11,7 +11,7 @@ from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import number, size, size_unit
+from fuseshard.show.numbers import magnitude, number, size, size_unit
 from fuseshard.show.records import Cell, Column, Figure, Number, Source, Table
 from fuseshard.show.sources import annotated_source, on
 from fuseshard.show.tables import TableBuilder
@@ -72,8 +72,8 @@ def difference_table(
     rows: list[tuple[Cell, ...]] = [
         (
             _VARIANTS[variant],
-            *(_scientific(found[dtype].absolute) for dtype in dtypes),
-            *(_scientific(found[dtype].in_epsilons) for dtype in dtypes),
+            *(_magnitude(found[dtype].absolute) for dtype in dtypes),
+            *(_magnitude(found[dtype].in_epsilons) for dtype in dtypes),
             _verdict(found, num_terms),
         )
         for variant, found in differences.items()
@@ -233,10 +233,8 @@ def _verdict(found: Mapping[object, Difference], num_terms: int) -> Word:
     return word("rounding") if is_rounding else word("bug")
 
 
-def _scientific(value: float) -> Number:
-    """Print a magnitude of any size: 5.6e-17, 0.47, 1.1e+14, and none at all as 0."""
-    is_ordinary = 1e-3 <= value < 1000
-    return Number(value, f"{value:.2g}" if is_ordinary or not value else f"{value:.1e}")
+def _magnitude(value: float) -> Number:
+    return Number(value, magnitude(value))
 
 
 def _wrapped(text: str) -> str:
