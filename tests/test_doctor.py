@@ -133,9 +133,16 @@ def test_little_memory_is_told_in_degrees(
 
 
 def test_an_old_python_is_missing_and_this_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert doctor.check_python().state == "ok"
+    assert doctor.check_python().state != "missing"
     monkeypatch.setattr(sys, "version_info", (3, 9, 1, "final", 0))
     assert doctor.check_python().state == "missing"
+
+
+def test_the_one_python_whose_guards_are_slow_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 13, 0, "final", 0))
+    assert doctor.check_python().state == "warning"
+    monkeypatch.setattr(sys, "version_info", (3, 13, 1, "final", 0))
+    assert doctor.check_python().state == "ok"
 
 
 def test_packages_that_are_not_installed_are_named(monkeypatch: pytest.MonkeyPatch) -> None:

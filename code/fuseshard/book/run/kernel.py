@@ -11,7 +11,11 @@ from jupyter_client.manager import AsyncKernelManager
 KERNEL_ENV = {
     # What a reader's shell has set must neither print into a page nor hide a warning.
     "TORCH_COMPILE_DEBUG": "0",
-    "PYTHONWARNINGS": "",
+    # No logs but one, quiet: torch's CUDA build warns of a toolkit without a GPU, no page's fault.
+    # Emptied it couldn't be: torch 2.13 can't be imported with an empty TORCH_LOGS.
+    "TORCH_LOGS": "-torch.utils.cpp_extension",
+    # No filter but one: torch warns of slower guards on 3.13.0, which the doctor says once.
+    "PYTHONWARNINGS": "ignore:Guards may run slower on Python 3.13.0",
     # Messages of compilers and tools in one language, numbers in one format.
     "LC_ALL": "C.UTF-8",
     "NO_COLOR": "1",
@@ -33,9 +37,7 @@ class BuildKernels(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """Return the kernel's command line and environment."""
-        # Taken out, not emptied: torch 2.13 can't be imported with an empty TORCH_LOGS.
-        clean = ["env", "-u", "TORCH_LOGS"]
-        argv = [*clean, sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         env = {**KERNEL_ENV, "IPYTHONDIR": self.profile}
         return KernelSpec(argv=argv, display_name="Python 3", language="python", env=env)
 
