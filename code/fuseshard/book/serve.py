@@ -58,7 +58,10 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except OSError as error:
-        sys.stderr.write(f"port {options.port} can't be used ({error.strerror}); try --port\n")
+        sys.stderr.write(
+            f"port {options.port} can't be used ({error.strerror}); name another: "
+            f".venv/bin/python -m fuseshard.book.serve --port {options.port + 1}\n"
+        )
         return 1
     return 0
 
