@@ -1,12 +1,13 @@
 """The size sweep. Oracle: the sweep's own interface and eager PyTorch; two compiles a size."""
 
+import statistics
+
 import pytest
 import torch
 
 from fuseshard.compiler import breakeven
 from fuseshard.compiler.breakeven import cpu_size_sweep, gpu_size_sweep, head_sweep
 from fuseshard.compiler.graphs import graphs_captured
-from fuseshard.compiler.inductor import softmax_by_hand
 from fuseshard.compiler.records import HeadSweep
 from fuseshard.measure.recordings import RECORDINGS_FOLDER, newest, result_of
 from fuseshard.measure.records import to_json
@@ -31,12 +32,23 @@ def test_a_sweep_survives_its_recording(swept: HeadSweep) -> None:
     assert read(HeadSweep, to_json(swept), "recording") == swept
 
 
-def test_the_compiled_variant_is_compiled_and_equal_to_eager() -> None:
-    variants = breakeven._variants(softmax_by_hand, 12, "cpu")
+def test_each_ratio_is_of_its_own_way_in_the_same_rounds(swept: HeadSweep) -> None:
+    for way in (swept.by_hand, swept.library):
+        for point in way.points:
+            eager, compiled = point.comparison.timings
+            pairs = zip(eager.rounds_s, compiled.rounds_s, strict=True)
+            assert eager.ratio is None
+            assert point.comparison.ratio.median == statistics.median(c / e for e, c in pairs)
+    assert swept.by_hand.points[0].comparison != swept.library.points[0].comparison
+
+
+@pytest.mark.parametrize("way", breakeven.WAYS)
+def test_the_compiled_variant_is_compiled_and_equal_to_eager(way: str) -> None:
+    variants = breakeven._variants(12, "cpu")
     results = {}
-    compiled_graphs = graphs_captured(lambda: results.update(c=variants[breakeven.COMPILED]()))
-    assert compiled_graphs == 1
-    assert graphs_captured(lambda: results.update(e=variants[breakeven.EAGER]())) == 0
+    compiled, eager = (variants[f"{way} {name}"] for name in (breakeven.COMPILED, breakeven.EAGER))
+    assert graphs_captured(lambda: results.update(c=compiled())) == 1
+    assert graphs_captured(lambda: results.update(e=eager())) == 0
     torch.testing.assert_close(results["c"], results["e"])
 
 

@@ -1,6 +1,7 @@
 """The batch size at which compiling MiniGPT's head starts to pay, on a CPU and on a GPU."""
 
-from collections.abc import Callable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import torch
@@ -9,6 +10,8 @@ from fuseshard.compiler.inductor import head_with, library_softmax, softmax_by_h
 from fuseshard.compiler.records import HeadSweep
 from fuseshard.measure.clock import sweep
 from fuseshard.measure.experiments import experiment
+from fuseshard.measure.records import Sweep
+from fuseshard.measure.statistics import paired_ratio
 from fuseshard.models.minigpt import MiniGPTConfig
 
 CPU_ROWS = (1, 4, 16, 64, 256, 1024, 4096)
@@ -20,12 +23,14 @@ ROUNDS = 25
 EAGER, COMPILED = "eager", "compiled"
 """names of the two variants in every comparison"""
 
-Variants = Mapping[str, Callable[[], object]]
+WAYS = {"by_hand": softmax_by_hand, "library": library_softmax}
+"""the two ways to write the softmax, by the names of the fields that hold their sweeps"""
 
 
-def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 20.0) -> HeadSweep:
+def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 40.0) -> HeadSweep:
     """Time the head eager and compiled over batch sizes, with both ways to write the softmax.
 
+    All four variants take their turns in the same rounds, so that both ways can be compared too.
     Each size is compiled for itself, so no version is slowed down by handling other sizes.
     Steady times only: caches on disk may serve the first calls, so their `first_call_s` are no
     compile times, and no figure or table shows them.
@@ -33,29 +38,29 @@ def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 20
     Args:
         rows: batch sizes, growing.
         device: "cpu" (one thread, the host's clock) or "cuda" (device events).
-        budget_s: seconds of timing for each of the two ways; compiling comes on top.
+        budget_s: seconds of timing for all sizes together; compiling comes on top.
 
     Returns:
         One sweep a way.
     """
     clock = {} if device == "cpu" else {"device": device}
-
-    def sweep_of(softmax: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[int], Variants]:
-        return lambda size: _variants(softmax, size, device)
-
-    config = MiniGPTConfig()
-    by_hand, library = (
-        sweep(sweep_of(softmax), rows, size_name="rows", budget_s=budget_s, rounds=ROUNDS, **clock)
-        for softmax in (softmax_by_hand, library_softmax)
+    together = sweep(
+        lambda size: _variants(size, device),
+        rows,
+        size_name="rows",
+        budget_s=budget_s,
+        rounds=ROUNDS,
+        **clock,
     )
+    config = MiniGPTConfig()
     return HeadSweep(
         device=device,
         width=config.width,
         vocabulary=config.vocabulary,
+        by_hand=_one_way(together, "by_hand"),
+        library=_one_way(together, "library"),
         # One origin for both: a recording replaces this one, and would miss those further in.
-        by_hand=replace(by_hand, origin=None),
-        library=replace(library, origin=None),
-        origin=library.origin,
+        origin=together.origin,
     )
 
 
@@ -71,12 +76,29 @@ def gpu_size_sweep() -> HeadSweep:
     return head_sweep(GPU_ROWS, device="cuda")
 
 
-def _variants(
-    softmax: Callable[[torch.Tensor], torch.Tensor], rows: int, device: str
-) -> dict[str, Callable[[], object]]:
-    """Make the head eager and compiled, on one input."""
-    head = head_with(softmax, device=device)
+def _variants(rows: int, device: str) -> dict[str, Callable[[], object]]:
+    """Make the head both ways, eager and compiled, on one input."""
     generator = torch.Generator().manual_seed(rows)
     hidden = torch.randn(rows, MiniGPTConfig().width, generator=generator).to(device)
-    compiled = torch.compile(head, dynamic=False)
-    return {EAGER: lambda: head(hidden), COMPILED: lambda: compiled(hidden)}
+    variants: dict[str, Callable[[], object]] = {}
+    for way, softmax in WAYS.items():
+        head = head_with(softmax, device=device)
+        compiled = torch.compile(head, dynamic=False)
+        variants[f"{way} {EAGER}"] = functools.partial(head, hidden)
+        variants[f"{way} {COMPILED}"] = functools.partial(compiled, hidden)
+    return variants
+
+
+def _one_way(together: Sweep, way: str) -> Sweep:
+    """Take one way's two variants out of each comparison, with their ratio in the same rounds."""
+    points = []
+    for point in together.points:
+        eager = point.comparison[f"{way} {EAGER}"]
+        compiled = point.comparison[f"{way} {COMPILED}"]
+        ratio = paired_ratio(eager.rounds_s, compiled.rounds_s)
+        timings = (
+            replace(eager, name=EAGER, ratio=None),
+            replace(compiled, name=COMPILED, ratio=ratio),
+        )
+        points.append(replace(point, comparison=replace(point.comparison, timings=timings)))
+    return replace(together, points=tuple(points), origin=None)
