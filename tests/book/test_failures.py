@@ -16,6 +16,7 @@ def test_a_page_missing_in_one_language_is_named(project: Project) -> None:
     built = project.build()
     assert built.status == 1
     assert "es/part/boxes.md: the page is missing" in built.output
+    assert built.output.endswith("[fuseshard.page]\n")  # no traceback pushes it out of sight
     assert built.executed == []
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sphinx.application import Sphinx
 
-from fuseshard.book import assets, catalog, config, directives, editions, pages, timing
+from fuseshard.book import assets, catalog, config, directives, editions, messages, pages, timing
 from fuseshard.book.run import execute as run
 
 
 def setup(app: Sphinx) -> dict[str, object]:
     """Register one feature a line; each module numbers the events that it listens to."""
+    messages.setup_messages()
     config.setup_config(app)
     catalog.setup_catalog(app)
     assets.setup_assets(app)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
+from types import TracebackType
 from typing import Any
 
 from sphinx.errors import SphinxError
@@ -54,3 +56,23 @@ def warn(subtype: Subtype, message: str, location: Any = None) -> None:
         subtype=subtype.value,
         location=location,
     )
+
+
+def setup_messages() -> None:
+    """Let our message be the last that a failed build prints.
+
+    Sphinx has printed it when `jb` raises an error of its own, which Python would show with a
+    hundred lines of both programs' insides. An interrupt needs none of them either.
+    """
+    usual = sys.excepthook
+
+    def hook(
+        kind: type[BaseException], error: BaseException, traceback: TracebackType | None
+    ) -> None:
+        cause: BaseException | None = error
+        while cause and not isinstance(cause, BookError | KeyboardInterrupt):
+            cause = cause.__cause__
+        if cause is None:
+            usual(kind, error, traceback)
+
+    sys.excepthook = hook
