@@ -80,7 +80,7 @@ def bucket_timeline(timelines: Sequence[Timeline], environment: measured.Environ
         places.append((row + 1, timeline))
         row += 2 + len(timeline.buckets)
     _draw_timelines(drawing, places)
-    drawing.x_axis(word("time since the backward pass began (ms)"), rangemode="tozero")
+    drawing.x_axis(word("time since backward began (ms)"), rangemode="tozero")
     drawing.layout["yaxis"] = {
         "tickvals": list(labels),
         "ticktext": [drawing.say(label) for label in labels.values()],
