@@ -1,5 +1,6 @@
 """Who may import whom. Oracle: the table in codecheck/layers.py, and imports in bare processes."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
