@@ -140,10 +140,12 @@ def _draw(drawing: FigureBuilder, line: _Line) -> None:
 
 def _mark_equal(drawing: FigureBuilder, sweep: HeadSweep) -> None:
     """Draw the factor 1, say what lies on either side of it, and shade where a line crosses it."""
-    first = sweep.by_hand.sizes[0]
     above, below = word("compiled is faster"), word("eager is faster")
-    drawing.note(first, 1.0, above, xanchor="left", yshift=16, font={"size": 12})
-    drawing.note(first, 1.0, below, xanchor="left", yshift=-16, font={"size": 12})
+    # Lines rise from lower left to upper right, which leaves the other two corners to the notes.
+    corners = ((0.01, 1.0, above, "left", "top"), (0.99, 0.0, below, "right", "bottom"))
+    for x, y, text, xanchor, yanchor in corners:
+        place = {"xref": "paper", "yref": "paper", "xanchor": xanchor, "yanchor": yanchor}
+        drawing.note(x, y, text, font={"size": 12}, **place)
     for way in ("by_hand", "library"):
         found = way_of(sweep, way).break_even("compiled")
         if found.slower_until is not None and found.faster_from is not None:
