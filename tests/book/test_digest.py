@@ -103,6 +103,17 @@ def test_versions_name_all_that_can_change_a_number() -> None:
     assert all(found[name] for name in ("python", "torch", "plotly", "numpy", "cpu"))
 
 
+def test_the_compiler_is_the_one_that_cxx_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other++"
+    other.write_text("#!/bin/sh\necho other 99.1.0\n", "utf-8")
+    other.chmod(0o755)
+    before = versions.__wrapped__()["compiler"]
+    monkeypatch.setenv("CXX", str(other))
+    assert versions.__wrapped__()["compiler"] == "other++ 99.1.0" != before
+
+
 def test_another_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = page_key(["1"], [])
     other = {**versions(), "torch": "0.0"}

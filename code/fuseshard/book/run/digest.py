@@ -11,8 +11,6 @@ import hashlib
 import json
 import platform
 import re
-import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -20,6 +18,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from IPython.core.inputtransformer2 import TransformerManager
+
+from fuseshard.measure.provenance import compiler_command, compiler_version
 
 VERSIONED = ("torch", "triton", "plotly", "numpy", "ipykernel", "ipython")
 RENDER_ONLY = ("book", "locale")
@@ -74,7 +74,8 @@ def versions() -> dict[str, str]:
     found = {name: _installed(name) for name in VERSIONED}
     found["python"] = platform.python_version()
     found["cpu"] = _cpu_model()
-    found["compiler"] = _compiler()
+    # As Inductor sees it: CXX, or the default.
+    found["compiler"] = compiler_version(compiler_command()) or ""
     return found
 
 
@@ -177,11 +178,3 @@ def _cpu_model() -> str:
         return platform.processor()
     found = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
     return found[1] if found else platform.machine()
-
-
-def _compiler() -> str:
-    path = shutil.which("g++") or shutil.which("clang++")
-    if path is None:
-        return ""
-    shown = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
-    return shown.stdout.partition("\n")[0]
