@@ -5,7 +5,6 @@ import pytest
 
 from fuseshard.checks.common import (
     as_number,
-    check_choice,
     check_function,
     check_number,
     is_close,
@@ -51,7 +50,6 @@ def test_a_wrong_number_gets_a_hint_and_not_the_answer(answer, hint):
 
 def test_three_dots_are_no_answer_yet():
     assert number_check(...).state == "open"
-    assert check_choice("c", ..., "a", {"a": word("yes")}).state == "open"
     assert check_function("f", ..., [(1,)], abs).state == "open"
     assert check_function("f", lambda x: ..., [(1,)], abs).state == "open"
 
@@ -74,30 +72,6 @@ def test_the_tolerance_is_relative_and_zero_is_exact():
     assert is_close(0.1 + 0.2, 0.3, 0)  # one rounding is forgiven
     assert is_close(0.0, 0.0)
     assert not is_close(1e-9, 0.0)
-
-
-CHOICES = {
-    "mean": word("Averaged gradients are those of the whole batch."),
-    "sum": word("A sum grows with the number of ranks."),
-}
-
-
-@pytest.mark.parametrize(("answer", "state"), [("mean", "right"), ("sum", "wrong")])
-def test_a_choice_explains_itself(answer, state):
-    check = check_choice("reduce", answer, "mean", CHOICES)
-    assert (check.state, check.message) == (state, CHOICES[answer])
-
-
-@pytest.mark.parametrize("answer", ["max", 3, ["mean"]])
-def test_something_else_is_told_the_choices(answer):
-    check = check_choice("reduce", answer, "mean", CHOICES)
-    assert check.state == "wrong"
-    assert str(check.message) == "Choose one of these: 'mean', 'sum'."
-
-
-def test_a_check_without_a_right_choice_is_an_error_of_the_book():
-    with pytest.raises(ValueError, match="'max' is not one of"):
-        check_choice("reduce", "mean", "max", CHOICES)
 
 
 CASES = [(4, 1), (4, 3)]

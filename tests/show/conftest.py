@@ -7,7 +7,6 @@ from fuseshard.palette import COMPILED, EAGER
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.charts.sweep import sweep_figure
 from fuseshard.show.charts.timeline import Span, rank_lane, timeline_figure
-from fuseshard.show.charts.traffic import bytes_figure
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.records import Check, Origin
 from fuseshard.show.sources import annotated_source, lines, on
@@ -137,7 +136,6 @@ def charts(live):
         sweep_figure("sweep", make_sweep("ssnf", origin=live), subject=subject, size=word("rows")),
         comparison_figure("pair", make_comparison("f", origin=live), subject=subject),
         timeline_figure("lanes", spans, caption=word("They wait."), alt=word("Two lanes.")),
-        bytes_figure("sent", [2, 4], [1000, 1500], [1000, 1500.0], subject=word("Bytes sent")),
     ]
 
 

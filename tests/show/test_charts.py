@@ -2,12 +2,10 @@
 
 import pytest
 
-from fuseshard import palette
 from fuseshard.palette import FORMULA
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.charts.sweep import sweep_figure
 from fuseshard.show.charts.timeline import Span, rank_lane, timeline_figure
-from fuseshard.show.charts.traffic import bytes_figure
 from fuseshard.show.charts.variants import Variant, listed, variants_of
 from fuseshard.show.words import plain, word
 
@@ -159,28 +157,3 @@ def test_a_simulated_timeline_has_steps_instead_of_seconds():
 def test_a_span_that_cannot_be_is_refused(start, end, kind):
     with pytest.raises(ValueError, match=f"got kind '{kind}' from {start} to {end}"):
         Span(rank_lane(0), start, end, kind)
-
-
-def test_counted_and_foretold_bytes_are_equal_or_the_caption_says_where_not():
-    equal = bytes_figure("sent", [2, 4], [1000, 1500], [1000, 1500.0], subject=SUBJECT)
-    assert str(equal.caption) == "Softmax: measured and formula are equal to the byte."
-    off = bytes_figure("sent", [2, 4, 8], [1000, 1500, 7], [1000, 1501, 6.5], subject=SUBJECT)
-    assert str(off.caption) == "Softmax: measured and formula differ at world size 4, 8."
-
-
-def test_counted_bytes_keep_all_their_digits():
-    figure = bytes_figure("sent", [2], [1234567], [1234568], subject=SUBJECT)
-    assert [cell.text for cell in figure.table.rows[0]] == [
-        "2",
-        "1\u202f234\u202f567",
-        "1\u202f234\u202f568",
-    ]
-    bars, cross = figure.figure["data"]
-    assert (bars["type"], cross["mode"]) == ("bar", "markers")
-    assert bars["marker"]["color"] == palette.MEASURED.light
-    assert figure.verbatim.count("1\u202f234\u202f568 B") == 1
-
-
-def test_bytes_without_a_prediction_are_refused():
-    with pytest.raises(ValueError, match="got 2 world sizes, 1 counts and 2 predictions"):
-        bytes_figure("sent", [2, 4], [1], [1, 2], subject=SUBJECT)

@@ -93,33 +93,6 @@ def check_number(
     return wrong(name, _direction(value, expected, what))
 
 
-def check_choice(name: str, answer: object, expected: str, choices: Mapping[str, Word]) -> Check:
-    """Compare one of several choices with the right one.
-
-    Args:
-        name: label of the exercise.
-        answer: what the reader wrote; `...` means nothing yet.
-        expected: the right choice.
-        choices: every choice -> what speaks against it (for the right one: what speaks for it).
-
-    Raises:
-        ValueError: the right one isn't among the choices.
-    """
-    if expected not in choices:
-        raise ValueError(
-            f"check {name!r}: the expected choice {expected!r} is not one of {sorted(choices)}, "
-            "so no answer could be right; add it or correct it"
-        )
-    if is_open(answer):
-        return open_question(name)
-    if not isinstance(answer, str) or answer not in choices:
-        offered = ", ".join(repr(choice) for choice in choices)
-        return wrong(name, word("Choose one of these: {offered}.", offered=offered))
-    if answer == expected:
-        return right(name, choices[answer])
-    return wrong(name, choices[answer])
-
-
 def check_function(
     name: str,
     answer: object,

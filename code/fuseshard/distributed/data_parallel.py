@@ -3,8 +3,6 @@
 N = ranks of the group, P = parameters of the module.
 """
 
-from collections.abc import Iterable
-
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -127,11 +125,6 @@ def gradient_buckets(module: nn.Module, bucket_bytes: int) -> list[list[nn.Param
         buckets[-1].append(param)
         filled_bytes += param.numel() * param.element_size()
     return buckets
-
-
-def parameter_bytes(parameters: Iterable[nn.Parameter]) -> int:
-    """Bytes of the parameters, and so of their gradients."""
-    return sum(param.numel() * param.element_size() for param in parameters)
 
 
 def split_batch(batch: torch.Tensor, rank: int, world_size: int) -> torch.Tensor:

@@ -175,17 +175,8 @@ class FigureBuilder:
             hover: text of each point under the pointer, numbers and units only.
             **settings: plotly's own for a scatter trace, e.g. `error_x`.
         """
-        self.trace(
-            type="scatter",
-            mode="markers",
-            name=self.say(label),
-            x=self._positions(x),
-            y=self._positions(y),
-            marker=_point(mark, size=11),
-            hovertext=[self.say(plain(text)) for text in hover],
-            hovertemplate=HOVER,
-            **settings,
-        )
+        settings |= {"type": "scatter", "mode": "markers", "marker": _point(mark, size=11)}
+        self._marks(label, x, y, hover=hover, **settings)
 
     def bars(
         self,
@@ -207,16 +198,8 @@ class FigureBuilder:
             hover: text of each bar under the pointer, numbers and units only.
             **settings: plotly's own for a bar trace, e.g. `orientation` and `base`.
         """
-        self.trace(
-            type="bar",
-            name=self.say(label),
-            x=self._positions(x),
-            y=self._positions(y),
-            marker=_bar(mark),
-            hovertext=[self.say(plain(text)) for text in hover],
-            hovertemplate=HOVER,
-            **settings,
-        )
+        settings |= {"type": "bar", "marker": _bar(mark)}
+        self._marks(label, x, y, hover=hover, **settings)
 
     def trace(self, **settings: Any) -> None:
         """Add a trace as plotly spells it (scatter, bar, heatmap), its strings already said."""
@@ -273,6 +256,25 @@ class FigureBuilder:
         drawing = {"data": self._traces, "layout": self.layout, "config": plotly_style.CONFIG}
         verbatim = tuple(self._verbatim)
         return Figure(self._name, drawing, self._words, verbatim, caption, alt, table, origin)
+
+    def _marks(
+        self,
+        label: Text,
+        x: Sequence[float] | Sequence[Text],
+        y: Sequence[float] | Sequence[Text],
+        *,
+        hover: Sequence[str],
+        **settings: Any,
+    ) -> None:
+        """Add a trace of marks that stand by themselves, its strings said."""
+        self.trace(
+            name=self.say(label),
+            x=self._positions(x),
+            y=self._positions(y),
+            hovertext=[self.say(plain(text)) for text in hover],
+            hovertemplate=HOVER,
+            **settings,
+        )
 
     def _positions(self, places: Sequence[float] | Sequence[Text]) -> list[float | str]:
         return [self.say(p) if isinstance(p, (Word, Plain)) else p for p in places]
