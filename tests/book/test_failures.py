@@ -6,9 +6,27 @@ of single pages and records, which need no build, are in test_sources.py and tes
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
+import pytest
+
+from fuseshard.book.messages import BookError
+from fuseshard.book.run.execute import refuse_bad_recordings
+from fuseshard.measure.recordings import RECORDINGS_FOLDER
 from tests.book.toybook import Project
+
+
+def test_a_recording_without_a_field_is_refused_before_a_page_runs(tmp_path: Path) -> None:
+    refuse_bad_recordings(RECORDINGS_FOLDER)  # those of the book are whole
+    source = next(RECORDINGS_FOLDER.glob("*.json"))
+    data = json.loads(source.read_text("utf-8"))
+    for entry in data["entries"].values():
+        del entry["environment"]["torch"]
+    (tmp_path / source.name).write_text(json.dumps(data), "utf-8")
+    with pytest.raises(BookError, match=rf"{source.name}.*\.torch: got nothing.*record again"):
+        refuse_bad_recordings(tmp_path)
 
 
 def test_a_page_missing_in_one_language_is_named(project: Project) -> None:

@@ -124,7 +124,10 @@ def test_a_file_of_another_machine_is_left_alone(tmp_path: Path) -> None:
         ("{", r"gpu\.json: not JSON"),
         ("[]", r"gpu\.json: got \[\] \(list\), required an object with the fields of MachineFile"),
         ('{"machine": "m", "entries": {}}', r"gpu\.json\.version: got nothing"),
-        ('{"version": 2, "new": 1}', r"gpu\.json: got version 2, required 1; record again"),
+        (
+            '{"version": 2, "new": 1}',
+            r"gpu\.json: got version 2, required 1; restore the file .* or record again",
+        ),
         (
             '{"version": 1, "machine": "m", "entries": {"x": {"result": {}}}}',
             r"gpu\.json\.entries\['x'\]\.environment: got nothing",

@@ -38,7 +38,7 @@ LAYERS = {
     "claims": _layer(f"{ABOVE_TORCH} checks", "torch numpy"),
     "show": _layer("palette measure compiler distributed", "plotly IPython", torch_free=True),
     "book": _layer(
-        # Of measure only provenance, so that "which compiler?" has one answer.
+        # Of measure: which compiler is called, and whether recordings fit their schema.
         "palette show measure",
         "sphinx docutils myst_nb myst_parser babel jupyter_book jupyter_cache jupyter_client "
         "nbclient nbformat pygments tornado yaml sqlalchemy IPython",

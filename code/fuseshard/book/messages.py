@@ -27,6 +27,8 @@ class Subtype(Enum):
     """a page is missing, has no front matter, or differs from its English original"""
     RECORD = "record"
     """a cell's output isn't a record that this release renders"""
+    RECORDING = "recording"
+    """a file of recorded measurements doesn't fit its schema"""
     WORD = "word"
     """a word has no entry in an edition's catalog"""
 

@@ -16,6 +16,8 @@ R = TypeVar("R")
 
 RECORDINGS_FOLDER = Path(__file__).parent.parent / "recordings"
 
+MEND = "restore the file from git, or record again with `python -m fuseshard record`"
+
 VERSION = 1
 
 
@@ -65,14 +67,11 @@ def load(path: Path) -> MachineFile:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise RecordError(f"{path.name}: not JSON that can be read: {error}") from error
+        raise RecordError(f"{path.name}: not JSON that can be read: {error}; {MEND}") from error
     version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
     if version != VERSION:  # looked at first: another version may have other fields
-        raise RecordError(
-            f"{path.name}: got version {version}, required {VERSION}; record again with "
-            "`python -m fuseshard record`."
-        )
-    return read(MachineFile, data, path.name)
+        raise RecordError(f"{path.name}: got version {version}, required {VERSION}; {MEND}")
+    return _read(MachineFile, data, path.name)
 
 
 def load_all(folder: Path = RECORDINGS_FOLDER) -> dict[str, MachineFile]:
@@ -126,7 +125,14 @@ def result_of(kind: type[R], entry: Entry, where: str) -> R:
         RecordError: the result doesn't fit its type; the message names file and field.
     """
     origin = to_json(Origin(is_live=False, environment=entry.environment))
-    return read(kind, {**_as_recorded(entry.result), "origin": origin}, f"{where}.result")
+    return _read(kind, {**_as_recorded(entry.result), "origin": origin}, f"{where}.result")
+
+
+def _read(kind: type[R], data: object, where: str) -> R:
+    try:
+        return read(kind, data, where)
+    except RecordError as error:
+        raise RecordError(f"{error}; {MEND}") from None
 
 
 def entry_of(result: Any, environment: Environment) -> Entry:

@@ -17,6 +17,8 @@ from fuseshard.book.run.client import run_page
 from fuseshard.book.run.sources import KEY, Page, check_same_cells
 from fuseshard.book.run.store import Store
 from fuseshard.book.timing import timings
+from fuseshard.measure import recordings
+from fuseshard.measure.schema import RecordError
 
 SUFFIX = ".md"
 
@@ -24,6 +26,7 @@ SUFFIX = ".md"
 def setup_run(app: Sphinx) -> None:
     """Connect the execution of pages to a build."""
     app.connect("config-inited", configure, priority=300)  # event 1
+    app.connect("builder-inited", check_recordings)  # event 2
     app.connect("builder-inited", check_editions)  # event 2
     app.connect("env-get-outdated", outdated_pages)  # event 3
     app.connect("source-read", execute_page, priority=400)  # event 6, before its time is taken
@@ -37,6 +40,24 @@ def configure(app: Sphinx, config: Config) -> None:
     config.nb_execution_mode = "cache"
     if not config.nb_execution_cache_path:
         config.nb_execution_cache_path = str(Path(app.outdir).parent / ".jupyter_cache")
+
+
+def check_recordings(app: Sphinx) -> None:
+    """Read the recordings before anything is executed, so that a bad file costs no time."""
+    if book_config(app.config).is_root:
+        refuse_bad_recordings(recordings.RECORDINGS_FOLDER)
+
+
+def refuse_bad_recordings(folder: Path) -> None:
+    """Read every recording in a folder.
+
+    Raises:
+        BookError: one doesn't fit; names the file, the field and the remedy.
+    """
+    try:
+        recordings.load_all(folder)
+    except RecordError as error:
+        raise BookError(Subtype.RECORDING, str(error)) from None
 
 
 def check_editions(app: Sphinx) -> None:
