@@ -6,7 +6,7 @@ Oracles: the dispatcher trace for bytes, torch for graph counts, torch.softmax f
 import pytest
 import torch
 
-from fuseshard.checks.inductor import (
+from fuseshard.checks.compile.inductor import (
     check_allocation,
     check_graphs,
     check_steps,

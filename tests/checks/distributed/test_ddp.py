@@ -9,8 +9,8 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from fuseshard.checks import ddp
-from fuseshard.checks.ddp import (
+from fuseshard.checks.distributed import ddp
+from fuseshard.checks.distributed.ddp import (
     check_accumulation,
     check_buckets,
     check_bytes,
@@ -233,7 +233,7 @@ PAGES = ("book/distributed/ddp.md", "book/es/distributed/ddp.md")
 
 def solutions(page: str) -> dict[str, Any]:
     """Run the worked solutions of a page; return the functions that they define."""
-    text = Path(__file__).parents[2].joinpath(page).read_text(encoding="utf-8")
+    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
     defined: dict[str, Any] = {}
     for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         exec(block, defined)  # the page's own code, which readers are told is right
@@ -250,6 +250,6 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[2].joinpath(page).read_text(encoding="utf-8")
+    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
     named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
     assert named == [ddp.BYTES, ddp.WEIGHT, ddp.BUCKETS, ddp.ACCUMULATION]
