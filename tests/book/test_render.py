@@ -100,6 +100,23 @@ def test_a_source_is_folded_coloured_numbered_and_noted(spanish: BeautifulSoup) 
     assert '"two" <lines>' in lines[1].text
 
 
+def test_a_choice_has_a_labelled_control_and_shows_its_start(spanish: BeautifulSoup) -> None:
+    choice = spanish.select_one("#choice-sizes")
+    control = choice.select_one("input[type=range]")
+    assert choice.select_one(f"label[for={control['id']}]").text == "tamaño"
+    assert (control["min"], control["max"], control["value"]) == ("0", "1", "1")
+    assert control["aria-valuetext"] == "grande"
+    options = choice.select(":scope > .fs-option")
+    assert [option["aria-label"] for option in options] == ["tamaño: pequeño", "tamaño: grande"]
+    assert ["fs-seen" in option["class"] for option in options] == [False, True]
+    assert options[0].select_one("table") and options[1].select_one("figure.fs-figure")
+
+
+def test_the_choosing_script_is_loaded_where_there_is_a_choice(site: Site) -> None:
+    assert "choices.js" in site.html("es/part/outputs")
+    assert "choices.js" not in site.html("part/boxes")
+
+
 def test_words_and_numbers_enter_the_prose(english: BeautifulSoup, spanish: BeautifulSoup) -> None:
     assert "quotes faster and 2.3." in english.article.text
     assert "cita más rápido y 2.3." in spanish.article.text
@@ -132,7 +149,7 @@ def test_other_mime_types_are_left_to_myst_nb(project: Project) -> None:
 
     data = MimeData("text/html", "<p>x</p>")
     assert FuseShardRenderer.handle_mime(Element(), data, False) is None  # type: ignore[arg-type]
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
 
 
 def test_the_vendored_plotly_is_the_installed_packages() -> None:

@@ -7,6 +7,7 @@ from fuseshard.palette import COMPILED, EAGER
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.charts.sweep import sweep_figure
 from fuseshard.show.charts.timeline import Span, rank_lane, timeline_figure
+from fuseshard.show.choices import choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.records import Check, Origin
 from fuseshard.show.sources import annotated_source, lines, on
@@ -117,6 +118,11 @@ def source():
 
 
 @pytest.fixture
+def choice(table, source):
+    return choose("views", word("View"), [(word("times"), table), (word("code"), source)])
+
+
+@pytest.fixture
 def check():
     return Check("bubble", "wrong", word("{what}: too large.", what=word("The bubble")))
 
@@ -140,9 +146,9 @@ def charts(live):
 
 
 @pytest.fixture
-def records(table, figure, source, check, charts):
+def records(table, figure, source, choice, check, charts):
     """A record of every kind, and every chart."""
-    return [table, figure, source, check, *charts]
+    return [table, figure, source, choice, check, *charts]
 
 
 @pytest.fixture

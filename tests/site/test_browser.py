@@ -11,6 +11,16 @@ from tests.site.site import Site
 pytestmark = [pytest.mark.build, pytest.mark.browser]
 
 FIGURE = "figure.fs-figure"
+CHOICE = ".fs-choice"
+# Picks the option in which a figure stands, if it stands in one, as a reader would.
+PICK = """figure => {
+  const option = figure.closest('.fs-option');
+  if (!option) return;
+  const options = [...option.parentElement.querySelectorAll(':scope > .fs-option')];
+  const control = option.parentElement.querySelector('.fs-control select, .fs-control input');
+  control.value = String(options.indexOf(option));
+  control.dispatchEvent(new Event('input'));
+}"""
 # How many traces a drawn figure has, and how many of them left a mark in its SVG.
 MARKS = """plot => {
   // A type that the bundle lacks is silently taken for another one.
@@ -29,6 +39,7 @@ COLOURS = """figure => [...figure.querySelectorAll('.cartesianlayer path, svg te
 
 def draw(page: Page, figure: Locator, theme: str = "light") -> Locator:
     """Scroll to a figure and wait until it is drawn in a theme; returns its plot."""
+    figure.evaluate(PICK)
     figure.scroll_into_view_if_needed()
     expect(figure).to_have_attribute("data-drawn", theme)
     return figure.locator(".js-plotly-plot")
@@ -159,6 +170,29 @@ def test_enter_unfolds_what_is_folded(visit: Visit, site: Site) -> None:
     assert unfolded > 0
 
 
+def test_the_keyboard_picks_an_option_and_the_page_shows_it(visit: Visit, site: Site) -> None:
+    picked = 0
+    for _, path in site.pages:
+        page = visit.open(path)
+        for choice in page.locator(CHOICE).all():
+            control = choice.locator(".fs-control select, .fs-control input")
+            options = choice.locator("> .fs-option")
+            start = int(control.input_value())
+            expect(choice.locator("> .fs-option:visible")).to_have_count(1)
+            expect(options.nth(start)).to_be_visible()
+            control.focus()
+            key, now = ("ArrowLeft", start - 1) if start else ("ArrowRight", 1)
+            page.keyboard.press(key)
+            expect(options.nth(now)).to_be_visible()
+            expect(options.nth(start)).to_be_hidden()
+            if choice.locator(".fs-picked").count():
+                label = options.nth(now).get_attribute("data-label") or ""
+                expect(choice.locator(".fs-picked")).to_have_text(label)
+                expect(control).to_have_attribute("aria-valuetext", label)
+            picked += 1
+    assert picked > 0
+
+
 def test_a_phone_never_scrolls_a_page_sideways(browser: Browser, root: str, site: Site) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, is_mobile=True)
     visit = watched(context, root)
@@ -184,6 +218,8 @@ def test_without_scripts_tables_stand_for_figures(browser: Browser, root: str, s
             expect(figure.locator("table")).to_be_visible()
             expect(figure.locator("figcaption")).to_be_visible()
             seen += 1
+        for option in page.locator(f"{CHOICE} > .fs-option").all():
+            expect(option).to_be_visible()
         expect(page.locator("a.fs-language").first).to_be_attached()
     assert seen > 0
     assert not [c for c in visit.complaints if "off the machine" in c]

@@ -14,22 +14,27 @@ from sphinx.application import Sphinx
 from fuseshard.book.assets import DARK_ID, figure_script
 from fuseshard.book.catalog import catalog_of
 from fuseshard.book.config import chapters_dir
+from fuseshard.book.draw.choice import choice_html
 from fuseshard.book.draw.figure import figure_html
 from fuseshard.book.draw.parts import Voice, check_html
 from fuseshard.book.draw.source import source_html
 from fuseshard.book.draw.table import table_html
 from fuseshard.book.messages import BookError, Subtype
 from fuseshard.palette import LIGHT_TO_DARK
+from fuseshard.show.choices import CHOICE_MIME
 from fuseshard.show.records import CHECK_MIME, FIGURE_MIME, SOURCE_MIME, TABLE_MIME
 from fuseshard.show.words import VERSION, WORD_MIME
 
 Draw = Callable[[Any, Voice], str]
+
+DEFERRED = {"loading_method": "defer"}
 
 BLOCKS: dict[str, Draw] = {
     FIGURE_MIME: figure_html,
     TABLE_MIME: table_html,
     SOURCE_MIME: source_html,
     CHECK_MIME: check_html,
+    CHOICE_MIME: choice_html,
 }
 
 
@@ -56,8 +61,10 @@ class FuseShardRenderer(MimeRenderPlugin):
             text = voice.catalog.render(record["word"], voice.where)
             word = nodes.inline(text, text, classes=["pasted-text"])
             return [word] if inline else [nodes.paragraph("", "", word)]
-        if data.mime_type == FIGURE_MIME:
+        if FIGURE_MIME in _mimes(record, data.mime_type):
             _add_scripts(renderer, env.app)
+        if data.mime_type == CHOICE_MIME:
+            renderer.add_js_file("fuseshard-choices", "fuseshard/choices.js", DEFERRED)
         html = BLOCKS[data.mime_type](record, voice)
         return [nodes.raw(text=html, format="html", classes=["output"])]
 
@@ -66,6 +73,11 @@ def _where(page: str, data: MimeData, record: Any) -> str:
     line = f":{data.line}" if data.line else ""
     name = record.get("name", "")
     return f"{page}{line}" + (f" ({name})" if name else "")
+
+
+def _mimes(record: Any, mime: str) -> set[str]:
+    """Name the mime types of a record and of those inside it."""
+    return {mime, *(option["mime"] for option in record.get("options", []))}
 
 
 def _check_version(record: Any, mime: str, where: str) -> None:

@@ -17,8 +17,12 @@ def render(data: Json) -> str:
     """Return the HTML of a record's JSON, to be shown by Jupyter.
 
     Args:
-        data: JSON of a Figure, Table, Source or Check; figures need plotly.
+        data: JSON of a Figure, Table, Source, Choice or Check; figures need plotly.
     """
+    if "options" in data:
+        return "".join(
+            f"<p><b>{escape(said)}</b></p>{render(record)}" for said, record in _options(data)
+        )
     if "figure" in data:
         return _figure_html(data)
     if "columns" in data:
@@ -30,6 +34,8 @@ def render(data: Json) -> str:
 
 def text(data: Json) -> str:
     """Return the plain text of a record's JSON, for terminals and e-mail."""
+    if "options" in data:
+        return "\n\n".join(f"{said}\n{text(record)}" for said, record in _options(data))
     if "figure" in data:
         return f"{text_of(data['caption'])}\n[{text_of(data['alt'])}]\n{text(data['table'])}"
     if "columns" in data:
@@ -47,6 +53,12 @@ def cell_text(cell: Json) -> str:
     if "code" in cell:
         return str(cell["code"])
     return text_of(cell)
+
+
+def _options(data: Json) -> list[tuple[str, Json]]:
+    """Name each option of a choice: Jupyter shows them all, one below the other."""
+    label = text_of(data["label"])
+    return [(f"{label}: {text_of(o['label'])}", o["record"]) for o in data["options"]]
 
 
 def _lines(note: Json) -> str:

@@ -87,6 +87,22 @@ SOURCE = {
 
 CHECK = {"version": 1, "name": "count", "state": "wrong", "message": word("Not yet: look at x.")}
 
+CHOICE = {
+    "version": 1,
+    "name": "sizes",
+    "label": word("size"),
+    "control": "slider",
+    "start": 1,
+    "options": [
+        {"label": word("small"), "mime": MIME.format("table"), "record": TABLE | {"name": "few"}},
+        {
+            "label": word("large"),
+            "mime": MIME.format("figure"),
+            "record": FIGURE | {"name": "many"},
+        },
+    ],
+}
+
 
 def show(kind: str, data: dict[str, Any]) -> None:
     """Display a record the way the package does: its own mime type, HTML and text."""
@@ -107,6 +123,11 @@ def table() -> None:
 def source() -> None:
     """Show an annotated source."""
     show("source", SOURCE)
+
+
+def choice() -> None:
+    """Show a choice of records."""
+    show("choice", CHOICE)
 
 
 def check() -> None:
