@@ -147,8 +147,7 @@ class _Sweep:
                 first_calls_s[way] = seconds
         if not set(calls) & set(self.modes):
             return None
-        on = {} if self.device == "cpu" else {"device": self.device}
-        comparison = compare(calls, budget_s=TIMING_S, **on)
+        comparison = compare(calls, device=self.device, budget_s=TIMING_S)
         return ModePoint(
             size=size,
             comparison=comparison,
