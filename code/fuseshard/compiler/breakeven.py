@@ -57,8 +57,8 @@ def head_sweep(rows: Sequence[int], *, device: str = "cpu", budget_s: float = 40
         device=device,
         width=config.width,
         vocabulary=config.vocabulary,
-        by_hand=_one_way(together, "by_hand"),
-        library=_one_way(together, "library"),
+        by_hand=one_way(together, "by_hand"),
+        library=one_way(together, "library"),
         # One origin for both: a recording replaces this one, and would miss those further in.
         origin=together.origin,
     )
@@ -89,8 +89,16 @@ def _variants(rows: int, device: str) -> dict[str, Callable[[], object]]:
     return variants
 
 
-def _one_way(together: Sweep, way: str) -> Sweep:
-    """Take one way's two variants out of each comparison, with their ratio in the same rounds."""
+def one_way(together: Sweep, way: str) -> Sweep:
+    """Take one way's two variants out of each comparison, with their ratio in the same rounds.
+
+    Args:
+        together: a sweep whose variants are called "<way> eager" and "<way> compiled".
+        way: which of them.
+
+    Returns:
+        The sweep of that way alone, its variants called `EAGER` and `COMPILED`, without an origin.
+    """
     points = []
     for point in together.points:
         eager = point.comparison[f"{way} {EAGER}"]
