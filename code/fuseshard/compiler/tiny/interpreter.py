@@ -14,6 +14,7 @@ from fuseshard.compiler.tiny.graph import Guard, Node, Scopes, UnsupportedError,
 
 SILENT = {"RESUME", "NOP", "PRECALL", "PUSH_NULL", "COPY_FREE_VARS", "TO_BOOL"}
 OPERATORS = {"*": operator.mul, "+": operator.add, "-": operator.sub, ">": operator.gt}
+KERNEL_TAKES = "torch.float32 on cpu, requires_grad=False"
 GUARDED = (torch.Tensor, bool, int, float, str, FunctionType, BuiltinFunctionType, ModuleType)
 
 
@@ -102,34 +103,28 @@ class Interpreter:
         if (scope, name) not in self.read:
             value = self.scopes[scope].get(name)
             if not isinstance(value, GUARDED):
-                raise UnsupportedError(
-                    f"{scope} {name} is {value!r}", "a value that guards compare"
-                )
+                raise UnsupportedError(f"{scope} {name} is {value!r}", "what guards compare")
             self.guards.append(Guard(scope, name, facts(value)))
-            is_tensor = isinstance(value, torch.Tensor)
-            self.read[scope, name] = self._stand_in(name, value) if is_tensor else value
+            if isinstance(value, torch.Tensor):
+                value = self._stand_in(name, value)
+            self.read[scope, name] = value
         return self.read[scope, name]
 
     def _stand_in(self, name: str, tensor: torch.Tensor) -> Node:
         """Make an input of the graph, without data."""
-        if (tensor.dtype, tensor.device.type, tensor.requires_grad) != (
-            torch.float32,
-            "cpu",
-            False,
-        ):
-            got = (
-                f"{name} is {tensor.dtype} on {tensor.device}, requires_grad={tensor.requires_grad}"
-            )
-            raise UnsupportedError(got, "torch.float32 on cpu, requires_grad=False")
+        found = f"{tensor.dtype} on {tensor.device.type}, requires_grad={tensor.requires_grad}"
+        if found != KERNEL_TAKES:
+            raise UnsupportedError(f"{name} is {found}", KERNEL_TAKES)
         fake = torch.empty_strided(tensor.shape, tensor.stride(), device="meta")
         self.nodes.append(Node(name, "input", (), fake))
         return self.nodes[-1]
 
     def _called(self, function: Any, *operands: Any) -> Any:
         """Compute with Python values, record with tensors."""
-        if any(isinstance(operand, Node) for operand in operands):
+        is_method = isinstance(function, functools.partial)
+        if not is_method and any(isinstance(operand, Node) for operand in operands):
             return self._record(getattr(function, "__name__", function), *operands)
-        if not isinstance(function, functools.partial) and function not in OPERATORS.values():
+        if not is_method and function not in OPERATORS.values():
             raise UnsupportedError(f"{function} is called on Python values", "an operator there")
         return function(*operands)
 
