@@ -31,7 +31,11 @@ class Interpreter:
         self.nodes: list[Node] = []
 
     def run(self, fn: Callable[..., Any]) -> None:
-        """Follow the bytecode up to its return; the last node is then the result."""
+        """Follow the bytecode up to its return; the last node is then the result.
+
+        Raises:
+            UnsupportedError: it returns something else.
+        """
         instructions = {instruction.offset: instruction for instruction in dis.get_instructions(fn)}
         following = dict(zip(instructions, list(instructions)[1:], strict=False))
         offset = 0
@@ -81,11 +85,11 @@ class Interpreter:
 
     def _binary_op(self, symbol: str) -> None:
         right, left = self.stack.pop(), self.stack.pop()
-        self.stack.append(self._called(OPERATORS.get(symbol, symbol), left, right))
+        self.stack.append(self.apply(OPERATORS.get(symbol, symbol), left, right))
 
     def _call(self, count: int) -> None:
         operands = [self.stack.pop() for _ in range(count)]
-        self.stack.append(self._called(self.stack.pop(), *reversed(operands)))
+        self.stack.append(self.apply(self.stack.pop(), *reversed(operands)))
 
     def _jump(self, target: int) -> int:
         return target
@@ -119,8 +123,12 @@ class Interpreter:
         self.nodes.append(Node(name, "input", (), fake))
         return self.nodes[-1]
 
-    def _called(self, function: Any, *operands: Any) -> Any:
-        """Compute with Python values, record with tensors."""
+    def apply(self, function: Any, *operands: Any) -> Any:
+        """Compute with Python values, record with tensors.
+
+        Raises:
+            UnsupportedError: the function isn't a tensor's method or an operator.
+        """
         is_method = isinstance(function, functools.partial)
         if not is_method and any(isinstance(operand, Node) for operand in operands):
             return self._record(getattr(function, "__name__", function), *operands)

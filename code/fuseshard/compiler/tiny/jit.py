@@ -51,9 +51,11 @@ class Jit:
         return self.versions[-1](scopes)
 
 
-def compile_for(fn: Callable[..., Any], scopes: Scopes) -> Version:
+def compile_for(
+    fn: Callable[..., Any], scopes: Scopes, interpreter: type[Interpreter] = Interpreter
+) -> Version:
     """Read a function's bytecode with the values of one call, and compile what it meets."""
-    reader = Interpreter(scopes)
+    reader = interpreter(scopes)
     reader.run(fn)
     source = emit(reader.nodes)
     inputs = tuple(place for place, value in reader.read.items() if isinstance(value, Node))
