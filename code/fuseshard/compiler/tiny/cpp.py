@@ -13,8 +13,9 @@ from fuseshard.measure.provenance import compiler_command
 TEMPLATES = {"add": "{0} + {1}", "mul": "{0} * {1}", "relu": "{0} < 0 ? 0 : {0}"}
 """operation -> C++ for one element; this relu keeps a NaN, as eager mode does"""
 
-# -ffp-contract=off: no fused multiply-add, which rounds once less than eager mode. Inductor's too.
-FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC")
+# All but -O3 are Inductor's, too. -ffp-contract=off: no fused multiply-add, which rounds once less
+# than eager mode. -fno-trapping-math: a `?:` on floats may become a vector instruction.
+FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-trapping-math", "-shared", "-fPIC")
 TIMEOUT_S = 60.0
 
 
@@ -40,11 +41,12 @@ def emit(nodes: Sequence[Node]) -> str:
     return "\n".join([*lines, f"    out[{_index(stride)}] = {node.name};", "}" * (len(shape) + 1)])
 
 
-def build(source: str) -> Any:
+def build(source: str, flags: Sequence[str] = FLAGS) -> Any:
     """Compile C++ and return its `kernel`, a function of addresses; no file is left.
 
     Args:
         source: from `emit`.
+        flags: of the compiler.
 
     Raises:
         RuntimeError: there is no C++ compiler, or it refuses the text.
@@ -53,7 +55,7 @@ def build(source: str) -> Any:
         text, library = Path(folder, "kernel.cpp"), Path(folder, "kernel.so")
         text.write_text(source)
         compiler = compiler_command()
-        command = [compiler, *FLAGS, str(text), "-o", str(library)]
+        command = [compiler, *flags, str(text), "-o", str(library)]
         status, output = run(command, timeout_s=TIMEOUT_S)
         if status != 0:
             why = f"{compiler} ended with status {status} ({output.strip()}), must compile C++"

@@ -39,8 +39,11 @@ def compiler_parts(modules: Sequence[ModuleType]) -> Choice:
 def kernel_source(cpp: str) -> Source:
     """Show the C++ that our compiler wrote, with notes."""
     notes = [
-        on(r"for \(long i1", word("The loops follow the memory of the result: last dimension ...")),
-        on(r"for \(long i0", word("... outside, since x is transposed and its strides are 1, 7.")),
+        on(
+            r"for \(long i1",
+            word("The loops follow memory: x is transposed, so its last dimension is outside."),
+            last=r"for \(long i0",
+        ),
         on(r"t0 =", word("The product: the Python number stands in the code.")),
         on(r"t1 =", word("y has no dimension 0: a stride of 0 broadcasts it.")),
         on(r"t2 =", word("The branch was taken, so relu is here; there is no `if` on gain.")),

@@ -36,15 +36,6 @@ def guard_choice(guards: Sequence[GuardLine]) -> Choice:
     )
 
 
-def count_table(guards: Sequence[GuardLine]) -> Table:
-    """Count checks by origin."""
-    counts = [sum(guard.origin == origin for guard in guards) for origin in _origins()]
-    table = TableBuilder("guard-counts", word("The checks of one compiled version, by origin."))
-    table.texts(word("Where the value comes from"), list(_origins().values()))
-    table.counts(word("Checks"), counts)
-    return table.build()
-
-
 def _origins() -> dict[Origin, Word]:
     return {
         "argument": word("an argument"),
@@ -104,7 +95,7 @@ def sentence(guard: GuardLine) -> Word:
     simple = {
         "EQUALS_MATCH": word("equals {value}: it stands in the graph as a constant", value=value),
         "LENGTH_CHECK": word("has {n} elements: a loop over it was written out", n=value),
-        "TYPE_MATCH": word("is a {kind}: what its methods do is in the graph", kind=kind),
+        "TYPE_MATCH": word("is a {kind}: how this type behaves is in the graph", kind=kind),
         "ID_MATCH": word("is the same object: what a call of it does is in the graph"),
         "DICT_CONTAINS": word("has no `forward` of its own that would hide the class's"),
     }

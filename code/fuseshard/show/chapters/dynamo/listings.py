@@ -114,7 +114,10 @@ def _listing(
 def _call_notes(arguments: str = r"LOAD_FAST.*\bx\b") -> list[Anchor]:
     """Explain how rewritten bytecode calls its graph."""
     return [
-        on(r"__compiled_fn", word("The compiled graph is a global with a number for its name.")),
+        on(
+            r"__compiled_fn",
+            word("The compiled graph: a global variable whose name Dynamo made up."),
+        ),
         on(
             r"record_pregraph_bytecode_enter",
             word("For the profiler only: it marks the time before the graph."),

@@ -14,6 +14,7 @@ from fuseshard.show.words import Word, word
 
 _OURS = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", ".")
 _UNGUARDED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "circle-open", ".")
+_BRANCHING = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dash", "x", "/")
 _ONE = Mark(palette.EAGER.light, palette.EAGER.dark, "dot", "circle-open", ".")
 
 
@@ -24,6 +25,9 @@ def own_variants() -> dict[str, Variant]:
         "addition": Variant(word("one addition, eager"), _ONE, word("one eager addition")),
         "ours": Variant(word("our compiler"), _OURS),
         "compiled": known_variants()["compiled"],
+        "branching": Variant(
+            word("our compiler, one flag less"), _BRANCHING, word("our compiler with one flag less")
+        ),
         "unguarded": Variant(
             word("compiled, no guards"), _UNGUARDED, word("the compiled version without guards")
         ),

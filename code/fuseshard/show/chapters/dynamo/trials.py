@@ -71,7 +71,7 @@ def versions_table(
     """
     table = TableBuilder("versions", word("Five calls of blend, in this order."))
     table.code(word("Call"), [f"blend(x, y, {gain})" for gain in gains])
-    for title, made in ((word("Our compiler"), by_hand), (word("torch.compile"), by_dynamo)):
+    for title, made in ((word("Our compiler"), by_hand), (plain("torch.compile"), by_dynamo)):
         table.texts(title, [word("compiled") if n else word("reused") for n in made])
     return table.build()
 
