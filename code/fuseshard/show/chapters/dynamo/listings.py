@@ -31,7 +31,11 @@ def before_source(bytecode: str) -> Source:
     notes = [
         on(r"\bx\b", word("A local variable: an argument. Its name stands beside it.")),
         on(r"BINARY_OP +\*", word("Takes two values from the stack and leaves their product.")),
-        on(r"COMPARE_OP", word("gain > 1, on a Python number ..."), last=r"POP_JUMP"),
+        on(
+            r"COMPARE_OP",
+            word("The condition and the jump over the next line; Python decides with a number."),
+            last=r"POP_JUMP",
+        ),
         on(r"relu", word("A method of whatever lies on the stack.")),
         on(r"offset", word("A global variable: the instruction says so.")),
     ]
