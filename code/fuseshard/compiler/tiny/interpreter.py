@@ -100,6 +100,9 @@ class Interpreter:
             raise UnsupportedError("a branch depends on a tensor's data", "one on Python values")
         return None if condition else target
 
+    def _pop_jump_if_true(self, target: int) -> int | None:
+        return None if self._pop_jump_if_false(target) else target
+
     _load_method, _compare_op, _load_fast_check = _load_attr, _binary_op, _load_fast
 
     def _outside(self, scope: str, name: str) -> Any:
