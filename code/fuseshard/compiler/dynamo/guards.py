@@ -20,7 +20,7 @@ _PLACE = re.compile(r"\s+# .*$")  # the line of the user's code, and of torch's
 
 
 def guards_of(fn: Callable[..., Any], *args: Any) -> tuple[GuardLine, ...]:
-    """Compile a function's graphs with no backend, call it once, and list the guards of that call.
+    """Compile a function with no backend, call it once, and list the guards of that call.
 
     Args:
         fn: function to compile; a copy of it is compiled.

@@ -55,19 +55,38 @@ def kernel_source(cpp: str) -> Source:
 
 def stage_choice(ours: Artefacts, theirs: Artefacts) -> Choice:
     """Let the reader step through the stages, with both compilers' artefacts in one listing."""
-    guards = [[_short(line) for line in made.guards] for made in (ours, theirs)]
-    graph = _both("graph", word("Two graphs of blend"), ours.graph, theirs.graph, _graph_notes())
-    checks = _both("guards", word("Two sets of guards"), guards[0], guards[1], _guard_notes())
-    cpp = _both("cpp", word("Two kernels"), [ours.cpp], [theirs.cpp], _cpp_notes())
+    checks = [[_short(line) for line in made.guards] for made in (ours, theirs)]
+    graph = _both(
+        "graph",
+        word("Two graphs of blend"),
+        ours=ours.graph,
+        theirs=theirs.graph,
+        notes=_graph_notes(),
+    )
+    guards = _both(
+        "guards",
+        word("Two sets of guards"),
+        ours=checks[0],
+        theirs=checks[1],
+        notes=_guard_notes(),
+    )
+    cpp = _both(
+        "cpp", word("Two kernels"), ours=[ours.cpp], theirs=[theirs.cpp], notes=_cpp_notes()
+    )
     return choose(
         "stages",
         word("Stage"),
-        [(word("1: graph"), graph), (word("2: guards"), checks), (word("3: C++"), cpp)],
+        [(word("1: graph"), graph), (word("2: guards"), guards), (word("3: C++"), cpp)],
     )
 
 
 def _both(
-    stage: str, caption: Word, ours: Sequence[str], theirs: Sequence[str], notes: Sequence[Anchor]
+    stage: str,
+    caption: Word,
+    *,
+    ours: Sequence[str],
+    theirs: Sequence[str],
+    notes: Sequence[Anchor],
 ) -> Source:
     """Put one listing under the other, each under the name of its maker."""
     mark = "//" if stage == "cpp" else "#"
