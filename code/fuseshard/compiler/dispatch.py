@@ -1,11 +1,8 @@
 """A trace of PyTorch's dispatcher: which operators one call of a function really ran."""
 
 import json
-import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +10,12 @@ import torch
 from torch.profiler import ExecutionTraceObserver
 
 from fuseshard.compiler.records import DispatchCall, DispatchTrace, Role
+from fuseshard.compiler.stderr import native_lines_dropped
 
 _Node = dict[str, Any]
+
+OBSERVER = "execution_trace_observer.cpp"
+"""writes two lines to stderr at every start and stop"""
 
 
 def trace(fn: Callable[..., Any], *args: Any) -> DispatchTrace:
@@ -49,7 +50,7 @@ def trace(fn: Callable[..., Any], *args: Any) -> DispatchTrace:
 
 def _observe(run: Callable[[], object]) -> list[_Node]:
     """Run under an execution trace observer and return the nodes that it wrote."""
-    with tempfile.TemporaryDirectory(prefix="fuseshard-") as folder, _observer_lines_dropped():
+    with tempfile.TemporaryDirectory(prefix="fuseshard-") as folder, native_lines_dropped(OBSERVER):
         path = Path(folder) / "trace.json"
         observer = ExecutionTraceObserver().register_callback(str(path))
         observer.start()
@@ -60,28 +61,6 @@ def _observe(run: Callable[[], object]) -> list[_Node]:
             observer.unregister_callback()
         nodes: list[_Node] = json.loads(path.read_text())["nodes"]
     return nodes
-
-
-@contextmanager
-def _observer_lines_dropped() -> Iterator[None]:
-    """Drop the two log lines that the observer's C++ writes to stderr at every start and stop.
-
-    They carry a process id, and no Python logger sees them. Whatever else is written to stderr
-    meanwhile is passed on afterwards.
-    """
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as caught:
-        os.dup2(caught.fileno(), 2)
-        try:
-            yield
-        finally:
-            sys.stderr.flush()
-            os.dup2(saved, 2)
-            os.close(saved)
-            caught.seek(0)
-            lines = caught.read().decode(errors="replace").splitlines(keepends=True)
-            sys.stderr.writelines(x for x in lines if "execution_trace_observer.cpp" not in x)
 
 
 def _attribute(node: _Node, name: str) -> Any:

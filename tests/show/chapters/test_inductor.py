@@ -108,7 +108,7 @@ def test_a_row_is_cut_into_vectors_in_words(width: int, text: str) -> None:
 
 def test_the_trace_table_has_a_row_for_each_call_indented_by_depth() -> None:
     trace = dispatch.trace(head_with(library_softmax), hidden())
-    table = show.trace_table(trace, "library")
+    table = show.head_trace(trace, "library")
     assert len(table.rows) == len(trace.calls)
     shown = [row[0].code for row in table.rows]
     assert [text.lstrip("\u00a0") for text in shown] == [call.op for call in trace.calls]
@@ -121,7 +121,7 @@ def test_the_trace_table_has_a_row_for_each_call_indented_by_depth() -> None:
 
 def test_an_unknown_way_has_no_caption() -> None:
     with pytest.raises(ValueError, match="way is 'triton', must be one of"):
-        show.trace_table(DispatchTrace(calls=(), compiled_regions=0), "triton")
+        show.head_trace(DispatchTrace(calls=(), compiled_regions=0), "triton")
 
 
 def test_differences_beyond_the_bound_and_nan_are_bugs() -> None:

@@ -9,17 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from fuseshard.compiler.records import DispatchCall, DispatchTrace, Kernel, Role
+from fuseshard.compiler.records import DispatchTrace, Kernel
+from fuseshard.show.charts.trace import trace_table
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import Anchor, annotated_source, on
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Text, Word, word
-
-_INDENT = "\u00a0" * 2  # no line may break inside it
+from fuseshard.show.words import Word, word
 
 
-def trace_table(trace: DispatchTrace, way: str) -> Table:
+def head_trace(trace: DispatchTrace, way: str) -> Table:
     """List the dispatcher calls of one call of the head, indented by who called whom.
 
     Args:
@@ -35,20 +34,8 @@ def trace_table(trace: DispatchTrace, way: str) -> Table:
         "compiled": word("Compiled head: {n} dispatcher calls.", n=len(trace.calls)),
     }
     if way not in captions:
-        raise ValueError(f"trace_table: way is {way!r}, must be one of {sorted(captions)}.")
-    calls = trace.calls
-    table = TableBuilder(f"trace-{way.replace('_', '-')}", captions[way])
-    table.code(word("Operator"), [_INDENT * call.depth + call.op for call in calls])
-    table.texts(word("Role"), [_role(call.role) for call in calls])
-    table.code(word("Layers"), [_layers(call) for call in calls])
-    table.code(word("Result"), [_shapes(call) for call in calls])
-    table.counts(word("Allocated"), [call.allocated_bytes or None for call in calls], unit="B")
-    return table.build(
-        notes=[
-            word("An operator was called by the nearest one above it that stands further left."),
-            word("A composite operator only calls others; a view is old memory in a new shape."),
-        ]
-    )
+        raise ValueError(f"head_trace: way is {way!r}, must be one of {sorted(captions)}.")
+    return trace_table(f"trace-{way.replace('_', '-')}", captions[way], trace)
 
 
 def fx_source(fx: str) -> Source:
@@ -248,15 +235,3 @@ def tail_finding(vocabulary: int, width: int) -> Word:
 def _verdict(difference: float, bound: float) -> Word:
     # `not <=` also catches NaN, which compares false with everything.
     return word("rounding") if difference <= bound else word("a bug")
-
-
-def _role(role: Role) -> Text:
-    return {"composite": word("composite"), "view": word("view"), "kernel": word("kernel")}[role]
-
-
-def _layers(call: DispatchCall) -> str:
-    return " → ".join(call.layers)
-
-
-def _shapes(call: DispatchCall) -> str:
-    return ", ".join("×".join(map(str, shape)) or "1" for shape in call.output_shapes)
