@@ -101,11 +101,11 @@ def test_calls_are_counted_by_operator():
 
 def test_a_steps_table_ends_with_the_sums():
     parts = [
-        Part(name=name, from_python=1, calls=2, kernels=3, allocated_bytes=1024)
+        Part(name=name, from_python=1, calls=2, kernels=3, allocated_bytes=4096)
         for name in ("forward", "backward", "optimizer")
     ]
     last = calls.step_table(parts).rows[-1]
-    assert [cell.text for cell in last[1:]] == ["3", "6", "9", "3.00"]
+    assert [cell.text for cell in last[1:]] == ["3", "6", "9", "12.0"]
 
 
 class Outcome:

@@ -65,14 +65,14 @@ def check_relu(answer: object, make: Callable[[], Dispatcher]) -> Check:
     except Exception as error:
         problem = f"{type(error).__name__}: {error}"
         return wrong(name, word("Calling aten::relu raises {problem}.", problem=problem))
-    return _judged(name, x, before, result, got)
-
-
-def _judged(name: str, x: Array, before: list[float], result: Array, got: list[float]) -> Check:
-    """Say what a relu that ran did wrong, if anything."""
-    want = [max(x[i, j], 0.0) for i, j in product(range(3), range(2))]
     if x.memory != before:
         return wrong(name, word("It changes its input; relu must leave it as it is."))
+    return _judged(name, x, result, got)
+
+
+def _judged(name: str, x: Array, result: Array, got: list[float]) -> Check:
+    """Say what a relu that ran did wrong, if anything."""
+    want = [max(x[i, j], 0.0) for i, j in product(range(3), range(2))]
     if got != want:
         return wrong(
             name,

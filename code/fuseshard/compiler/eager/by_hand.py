@@ -78,7 +78,17 @@ Redispatch = Callable[..., Array]
 
 
 def linear(dispatcher: Dispatcher, x: Array, weight: Array, bias: Array) -> Array:
-    """Compute nothing: call two other operators. x [N, I], weight [O, I], bias [O]."""
+    """Compute nothing: call two other operators.
+
+    Args:
+        dispatcher: takes their calls.
+        x: [N, I].
+        weight: [O, I].
+        bias: [O].
+
+    Returns:
+        x weight^T + bias, [N, O].
+    """
     return dispatcher.call("aten::addmm", bias, x, dispatcher.call("aten::t", weight))
 
 
@@ -88,7 +98,17 @@ def transpose(dispatcher: Dispatcher, x: Array) -> Array:
 
 
 def addmm(dispatcher: Dispatcher, bias: Array, x: Array, w: Array) -> Array:
-    """Compute bias + x w into new memory. bias [O], x [N, I], w [I, O]."""
+    """Compute bias + x w into new memory.
+
+    Args:
+        dispatcher: not needed; every kernel gets it.
+        bias: [O].
+        x: [N, I].
+        w: [I, O].
+
+    Returns:
+        [N, O], in row order.
+    """
     rows, inner, columns = x.shape[0], x.shape[1], w.shape[1]
     memory = [
         sum((x[n, i] * w[i, o] for i in range(inner)), bias[o,])

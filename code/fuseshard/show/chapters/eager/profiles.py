@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fuseshard import palette
 from fuseshard.compiler.eager.records import OpSpan, Profile
@@ -49,6 +49,31 @@ def block_figure(profile: Profile) -> Figure:
     end_s = max(span.end_s for span in spans)
     deepest = max(span.depth for span in spans)
     levels = [_level(depth) for depth in range(deepest + 1)]
+    table = TableBuilder("block-table", word("The operators of one block, in order."))
+    table.texts(word("Operator"), [plain(f"{'· ' * span.depth}{span.op}") for span in spans])
+    table.numbers(word("Start"), [1e6 * (span.start_s - begin_s) for span in spans], "µs")
+    table.numbers(word("Time"), [1e6 * (span.end_s - span.start_s) for span in spans], "µs")
+    outside = 1 - sum(s.end_s - s.start_s for s in spans if s.depth == 0) / (end_s - begin_s)
+    return _drawn(spans, levels).build(
+        caption=word(
+            "One transformer block under the profiler: {n} calls in {whole}; gaps in the top row "
+            "({share} % of the time) are Python. Point at a bar for its name.",
+            n=len(spans),
+            whole=duration(end_s - begin_s),
+            share=number(100 * outside, 2),
+        ),
+        alt=word(
+            "Bars in time on {n} levels; under each operator stand, further down, those that it "
+            "calls.",
+            n=len(levels),
+        ),
+        table=table.build(),
+    )
+
+
+def _drawn(spans: Sequence[OpSpan], levels: Sequence[Word]) -> FigureBuilder:
+    """Draw the spans, a row for each depth."""
+    begin_s, end_s = spans[0].start_s, max(span.end_s for span in spans)
     drawing = FigureBuilder("block", height=150 + 46 * len(levels))
     drawing.x_axis(word("time (µs)"))
     drawing.rows(levels)
@@ -73,26 +98,7 @@ def block_figure(profile: Profile) -> Figure:
             insidetextanchor="middle",
             textangle=0,
         )
-    table = TableBuilder("block-table", word("The operators of one block, in order."))
-    table.texts(word("Operator"), [plain(f"{'· ' * span.depth}{span.op}") for span in spans])
-    table.numbers(word("Start"), [1e6 * (span.start_s - begin_s) for span in spans], "µs")
-    table.numbers(word("Time"), [1e6 * (span.end_s - span.start_s) for span in spans], "µs")
-    outside = 1 - sum(s.end_s - s.start_s for s in spans if s.depth == 0) / (end_s - begin_s)
-    return drawing.build(
-        caption=word(
-            "One transformer block under the profiler: {n} calls in {whole}; gaps in the top row "
-            "({share} % of the time) are Python. Point at a bar for its name.",
-            n=len(spans),
-            whole=duration(end_s - begin_s),
-            share=number(100 * outside, 2),
-        ),
-        alt=word(
-            "Bars in time on {n} levels; under each operator stand, further down, those that it "
-            "calls.",
-            n=len(levels),
-        ),
-        table=table.build(),
-    )
+    return drawing
 
 
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -155,8 +161,8 @@ def _shares_figure(batch: int, profile: Profile) -> Figure:
     around = found["preparing"] + found["python"]
     return drawing.build(
         caption=word(
-            "Batch of {n}, 16 tokens each, {whole} under the profiler: {share} % of it is Python and "
-            "operators that only prepare the work.",
+            "Batch of {n}, 16 tokens each, {whole} under the profiler: {share} % of it is Python "
+            "and operators that only prepare the work.",
             n=batch,
             whole=duration(profile.whole_s),
             share=number(100 * around, 2),
