@@ -59,7 +59,7 @@ def operators_figure(trace: DispatchTrace) -> Figure:
     drawing.x_axis(word("dispatcher calls"), rangemode="tozero")
     drawing.rows([plain(op) for op, _ in most])
     kinds = (
-        ("kernel", word("computes"), palette.EAGER),
+        ("kernel", word("computes or allocates"), palette.EAGER),
         ("view", word("makes a view"), palette.IDLE),
         ("composite", word("only calls others"), palette.FORMULA),
     )

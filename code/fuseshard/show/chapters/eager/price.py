@@ -80,7 +80,7 @@ def model_figure(sweep: Sweep) -> Figure:
 
 
 def doubling_size(sweep: Sweep) -> float:
-    """Find the size from which a call takes twice as long as at the first size.
+    """Find the size from which a call takes twice as long as the shortest one.
 
     Args:
         sweep: with the one variant `WORK`.
@@ -88,10 +88,11 @@ def doubling_size(sweep: Sweep) -> float:
     Returns:
         Elements, interpolated between two sizes on logarithmic axes; infinity where no size does.
     """
-    floor_s = sweep.points[0].comparison[WORK].median_s
+    # Lower quartiles: interruptions only ever add time.
+    floor_s = min(point.comparison[WORK].low_s for point in sweep.points)
     before = sweep.points[0]
     for point in sweep.points[1:]:
-        low, high = before.comparison[WORK].median_s, point.comparison[WORK].median_s
+        low, high = before.comparison[WORK].low_s, point.comparison[WORK].low_s
         if high >= 2 * floor_s:
             share = max(0.0, (2 * floor_s - low) / (high - low))
             return float(before.size * (point.size / before.size) ** share)
@@ -105,7 +106,7 @@ def _ways() -> dict[str, Variant]:
         "add": Variant(plain("torch.add(x, y)"), palette.EAGER),
         "operator": Variant(plain("x + y"), palette.MEASURED),
         "inference": Variant(word("in inference mode"), palette.COMPILED),
-        "out": Variant(word("into memory that is there (`out=`)"), palette.RECORDED),
+        "out": Variant(word("into memory that is there (out=)"), palette.RECORDED),
         "recorded": Variant(word("recorded for a backward pass"), palette.BACKWARD),
         "by_name": Variant(plain("torch.ops.aten.add.Tensor(x, y)"), palette.UPDATE),
     }
@@ -120,7 +121,7 @@ def _size_figure(name: str, op: str, sweep: Sweep) -> Figure:
     spread = ([timing.low_s for timing in timings], [timing.high_s for timing in timings])
     drawing.log_axis("y", word("time per call"), [*medians, *spread[0], *spread[1]], duration)
     drawing.line(word("measured"), sizes, medians, palette.EAGER, spread=spread, show=duration)
-    floor = [medians[0]] * 2
+    floor = [min(spread[0])] * 2
     drawing.line(
         word("price of a call"),
         [sizes[0], sizes[-1]],
@@ -140,7 +141,7 @@ def _size_figure(name: str, op: str, sweep: Sweep) -> Figure:
         alt=word(
             "A line on logarithmic axes that runs along a level of {floor} and then rises to "
             "{last}.",
-            floor=duration(medians[0]),
+            floor=duration(floor[0]),
             last=duration(medians[-1]),
         ),
         table=table.build(),
@@ -149,7 +150,7 @@ def _size_figure(name: str, op: str, sweep: Sweep) -> Figure:
 
 
 def _size_caption(op: str, sweep: Sweep) -> Word:
-    floor = duration(sweep.points[0].comparison[WORK].median_s)
+    floor = duration(min(point.comparison[WORK].low_s for point in sweep.points))
     size = doubling_size(sweep)
     if size == float("inf"):
         return word(

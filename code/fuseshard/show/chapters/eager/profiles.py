@@ -79,6 +79,7 @@ def _drawn(spans: Sequence[OpSpan], levels: Sequence[Word]) -> FigureBuilder:
     drawing.rows(levels)
     drawing.layout["showlegend"] = False
     drawing.layout["barmode"] = "overlay"
+    drawing.layout["uniformtext"] = {"minsize": 11, "mode": "hide"}
     for depth, level in enumerate(levels):
         own = [span for span in spans if span.depth == depth]
         wide = [LABELLED * (end_s - begin_s) <= span.end_s - span.start_s for span in own]
