@@ -159,7 +159,7 @@ def _size_caption(op: str, sweep: Sweep) -> Word:
             floor=floor,
         )
     return word(
-        "{op}: one element costs {floor}; it takes about {size} elements to double that. The line "
+        "{op}: a call costs {floor}, and it takes about {size} elements to double that. The line "
         "is the median, the band the middle half of the rounds.",
         op=op,
         floor=floor,
