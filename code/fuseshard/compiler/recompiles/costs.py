@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from itertools import cycle
 
 import torch
+import torch._inductor.config
 
 # Private, checked on torch 2.11 and 2.13: nothing public tells how often CUDA graphs are recorded.
 from torch._dynamo.callback import CallbackTrigger, callback_handler
@@ -28,7 +29,7 @@ GPU_LENGTHS = (16, 64, 256, 1024)
 Variants = dict[str, Callable[[], object]]
 
 
-def lookup_sweep(counts: Sequence[int] = ENTRY_COUNTS, *, budget_s: float = 5.0) -> Sweep:
+def lookup_sweep(counts: Sequence[int] = ENTRY_COUNTS, *, budget_s: float = 3.5) -> Sweep:
     """Time calls of a function with more and more entries.
 
     The entry used last is tried first. "front" calls with one shape again and again; "last" goes
@@ -53,7 +54,7 @@ def _lookups(count: int) -> Variants:
     return {"front": lambda: compiled(next(same)), "last": lambda: compiled(next(in_turn))}
 
 
-def fallback_comparison(*, budget_s: float = 3.0) -> Comparison:
+def fallback_comparison(*, budget_s: float = 2.0) -> Comparison:
     """Time the same operation eager, as a hit, and past the limit, where no entry fits.
 
     Args:
@@ -80,7 +81,7 @@ def length_sweep(
     *,
     device: str = "cpu",
     modes: Sequence[str] = ("default",),
-    budget_s: float = 8.0,
+    budget_s: float = 6.0,
 ) -> Sweep:
     """Time attention compiled for each length on its own, and once for all of them.
 
@@ -129,6 +130,12 @@ def gpu_length_costs() -> ShapeCosts:
         recorded_symbolic=len(symbolic_only),
         origin=found.origin,
     )
+
+
+def drops_symbolic_cuda_graphs() -> bool:
+    """Return whether mode reduce-overhead leaves symbolic graphs without CUDA graphs."""
+    # Private, checked on torch 2.11 and 2.13: the setting has no public name.
+    return bool(torch._inductor.config.triton.cudagraph_skip_dynamic_graphs)
 
 
 def _run_symbolic(lengths: Sequence[int]) -> None:

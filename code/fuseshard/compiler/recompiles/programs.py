@@ -31,6 +31,11 @@ def long_or_short(x: torch.Tensor) -> torch.Tensor:
     return x.cumsum(0) if x.shape[0] > 10 else x.sum(0, keepdim=True)
 
 
+def positive_places(x: torch.Tensor) -> torch.Tensor:
+    """Return indices of which nobody knows how many there are before it runs."""
+    return 2 * (x > 0).nonzero()
+
+
 def maybe_double(x: torch.Tensor, is_on: bool) -> torch.Tensor:
     """Return early, without an operation on tensors, if switched off."""
     if not is_on:

@@ -136,10 +136,13 @@ def lengths_figure(sweep: Sweep) -> Figure:
     )
 
 
-def symbolic_finding(sweep: Sweep | None) -> Word:
+def gpu_symbolic_finding(costs: ShapeCosts | None) -> Word:
+    """Say in a clause what symbolic code costs on a GPU; None if it isn't recorded yet."""
+    return symbolic_finding(costs.lengths) if costs else word("nothing is recorded yet")
+
+
+def symbolic_finding(sweep: Sweep) -> Word:
     """Say in a clause what symbolic code costs against static code."""
-    if sweep is None:
-        return word("nothing is recorded yet")
     known = own_variants()
     labels = (known["static"].in_sentence, known["symbolic"].in_sentence)
     return break_even_finding(sweep, "symbolic", labels, word("length"))
@@ -166,7 +169,11 @@ def gpu_costs(outcome: Outcome[ShapeCosts]) -> Table | Word:
     """
     costs = outcome.available
     if costs is None:
-        return word("{note}", note=outcome.note)
+        return word(
+            "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does "
+            "it on a machine with one.",
+            id=outcome.experiment_id,
+        )
     sweep = costs.lengths
     titles: dict[str, Text] = {
         "eager": word("eager"),

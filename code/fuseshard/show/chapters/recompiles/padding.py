@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from fuseshard import palette
 from fuseshard.compiler.recompiles.records import PaddingPlan
@@ -12,7 +13,7 @@ from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import duration, number, time_unit
+from fuseshard.show.numbers import duration, magnitude, number, time_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -36,6 +37,35 @@ def plans_table(plans: Sequence[PaddingPlan]) -> Table:
     return table.build()
 
 
+@dataclass(frozen=True)
+class Padded:
+    """One sequence, computed in three ways."""
+
+    length: int
+    padded: int
+    masked: float
+    """largest difference of the padded and masked result from the unpadded one"""
+    unmasked: float
+    """the same without the mask"""
+    bound: float
+    """what rounding explains"""
+
+
+def differences_table(rows: Sequence[Padded]) -> Table:
+    """Judge padded results: rounding, or a bug.
+
+    Args:
+        rows: one a sequence.
+    """
+    table = TableBuilder("padding-right", word("Largest difference from the unpadded result."))
+    table.counts(word("Length"), [row.length for row in rows])
+    table.counts(word("Padded to"), [row.padded for row in rows])
+    table.texts(word("With the mask"), [plain(magnitude(row.masked)) for row in rows])
+    table.texts(word("Without it"), [plain(magnitude(row.unmasked)) for row in rows])
+    table.texts(word("Rounding explains"), [plain(magnitude(row.bound)) for row in rows])
+    return table.build()
+
+
 def trade_slider(plans: Sequence[PaddingPlan], sweep: Sweep) -> Choice:
     """Let the reader choose how many calls there are, and see what each option takes.
 
@@ -50,12 +80,13 @@ def trade_slider(plans: Sequence[PaddingPlan], sweep: Sweep) -> Choice:
 
 
 def trade_finding(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) -> Word:
-    """Say in a clause what is cheapest for so many calls."""
+    """Name what is cheapest for so many calls."""
     best = cheapest(trade(plans, sweep, num_calls))
-    calls = number(num_calls)
     if best.num_lengths is None:
-        return word("for {calls} calls, one symbolic graph without padding", calls=calls)
-    return word("for {calls} calls, padding to {n} of the lengths", calls=calls, n=best.num_lengths)
+        return word("one symbolic graph without padding")
+    if best.num_lengths == 1:
+        return word("padding everything to one length")
+    return word("padding to {n} lengths", n=best.num_lengths)
 
 
 def _trade_figure(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) -> Figure:
@@ -81,7 +112,9 @@ def _trade_figure(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) ->
         )
     return drawing.build(
         caption=word(
-            "Reckoned from measured compile and call times; cheapest: {finding}.",
+            "Cheapest for {calls} calls: {finding}. Reckoned from measured times of compiles and "
+            "calls.",
+            calls=number(num_calls),
             finding=trade_finding(plans, sweep, num_calls),
         ),
         alt=word(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fuseshard.compiler.recompiles.records import Cure, Graph, History, Symbol
-from fuseshard.show.chapters.recompiles.timeline import reason
+from fuseshard.show.chapters.recompiles.timeline import reason, scenario_word
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -82,6 +82,8 @@ _WAYS = {name: f"dynamic={name}" for name in ("None", "True", "False")}
 
 def _graphs(history: History) -> Text:
     eager = history.count("eager")
+    if eager == 1:
+        return word("{graphs}, and one call eager", graphs=len(history.graphs))
     if eager:
         return word("{graphs}, and {eager} calls eager", graphs=len(history.graphs), eager=eager)
     return plain(len(history.graphs))
@@ -141,7 +143,7 @@ def twins_table(equal: Mapping[str, tuple[History, History]]) -> Table:
     """
     pairs = list(equal.values())
     table = TableBuilder("twins", word("The guard cache by hand against torch.compile."))
-    table.texts(word("Series of calls"), [plain(name) for name in equal])
+    table.texts(word("Series of calls"), [scenario_word(name) for name in equal])
     table.counts(word("Calls"), [len(ours.calls) for ours, _ in pairs])
     table.counts(word("Entries by hand"), [ours.calls[-1].graphs_so_far for ours, _ in pairs])
     table.counts(word("Graphs of torch.compile"), [len(theirs.graphs) for _, theirs in pairs])

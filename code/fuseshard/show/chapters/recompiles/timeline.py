@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fuseshard import palette
 from fuseshard.compiler.recompiles.records import Call, GuardFailure, History, State
 from fuseshard.palette import Mark
+from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
@@ -19,7 +22,20 @@ _ABOVE = 0.36
 """of a lane's height, from its marks up to the text above them"""
 
 
-def timeline(name: str, history: History, *, changes: Text) -> Figure:
+def timelines(histories: Mapping[str, History]) -> Choice:
+    """Let the reader choose what changes from call to call.
+
+    Args:
+        histories: name of a scenario -> what happened.
+    """
+    options = [
+        (scenario_word(name), timeline(f"timeline-{name}", history, changes=_AXES[name]))
+        for name, history in histories.items()
+    ]
+    return choose("timelines", word("What changes from call to call"), options)
+
+
+def timeline(name: str, history: History, *, changes: str = "length") -> Figure:
     """Draw calls from left to right, each on the lane of the graph that served it.
 
     A storm is a staircase, reuse is a straight line, and calls without compiled code gather on
@@ -28,7 +44,7 @@ def timeline(name: str, history: History, *, changes: Text) -> Figure:
     Args:
         name: lower-case words joined by hyphens, unique on its page.
         history: of a function without graph breaks.
-        changes: what differs between the calls, the title of the x axis.
+        changes: what differs between the calls, and so stands on the x axis.
     """
     lanes = _lanes(history)
     drawing = FigureBuilder(name, height=_FRAME_PX + _LANE_PX * len(lanes))
@@ -45,7 +61,7 @@ def timeline(name: str, history: History, *, changes: Text) -> Figure:
     for row, text in enumerate(lanes.values()):
         drawing.note(0.5, row - _ABOVE, text, xanchor="left", font={"size": 12})
     drawing.x_axis(
-        changes,
+        _axis_word(changes),
         tickvals=[call.index + 1 for call in history.calls],
         ticktext=[drawing.say(plain(call.inputs)) for call in history.calls],
         tickangle=0,
@@ -79,6 +95,45 @@ def calls_table(name: str, history: History) -> Table:
     table.code(word("First guard to fail, entry by entry"), [_guards(c) for c in history.calls])
     table.counts(word("Graphs so far"), [call.graphs_so_far for call in history.calls])
     return table.build()
+
+
+_AXES = {
+    "automatic": "length",
+    "dynamic": "length",
+    "static": "length",
+    "zero-one": "length",
+    "unbacked": "length",
+    "equal-sizes": "length",
+    "branch": "length",
+    "number": "number",
+    "dtype": "dtype",
+    "gradient": "gradient",
+}
+
+
+def _axis_word(changes: str) -> Text:
+    return {
+        "length": word("length in each call"),
+        "number": word("number in each call"),
+        "dtype": word("dtype in each call"),
+        "gradient": word("gradient mode in each call"),
+    }[changes]
+
+
+def scenario_word(name: str) -> Word:
+    """Name a scenario in the list that a reader chooses from."""
+    return {
+        "automatic": word("20 lengths, dynamic=None"),
+        "dynamic": word("20 lengths, dynamic=True"),
+        "static": word("20 lengths, dynamic=False"),
+        "zero-one": word("lengths 0 and 1, dynamic=True"),
+        "unbacked": word("lengths 0 and 1, mark_unbacked"),
+        "equal-sizes": word("a square first, dynamic=True"),
+        "branch": word("a branch on the length, dynamic=True"),
+        "number": word("a Python number"),
+        "dtype": word("the dtype"),
+        "gradient": word("the gradient mode"),
+    }[name]
 
 
 def state_word(state: State) -> Word:
