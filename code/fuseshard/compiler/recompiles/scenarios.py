@@ -78,7 +78,7 @@ def all_scenarios() -> dict[str, Scenario]:
         "zero-one": by_length(small, dynamic=True),
         "unbacked": by_length(small, mark=mark_unbacked),
         "equal-sizes": by_length(square, dynamic=True),
-        "branch": by_length(long, fn=long_or_short, dynamic=True),
+        "branch": by_length(long, fn=long_or_short, mark=mark_dynamic),
         "number": Scenario(times, lambda: ((rows(5), n) for n in numbers), _texts(numbers)),
         "dtype": Scenario(double, _dtypes, ("f32", "f64", "f16", "f32", "f64")),
         "gradient": Scenario(double, _gradient_modes, ("on", "off") * 3),

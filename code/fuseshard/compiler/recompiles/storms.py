@@ -38,10 +38,16 @@ def all_cures() -> dict[str, Cure]:
     Returns:
         What changes from call to call -> what happened.
     """
-    return {name: _cure(name, storm) for name, storm in STORMS.items()}
+    return {name: cure_of(name) for name in STORMS}
 
 
-def _cure(name: str, storm: Storm) -> Cure:
+def cure_of(name: str) -> Cure:
+    """Run one storm before and after its cure.
+
+    Args:
+        name: one of STORMS.
+    """
+    storm = STORMS[name]
     return Cure(
         name=name,
         before=_run(*storm.before()),

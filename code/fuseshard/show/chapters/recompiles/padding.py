@@ -76,7 +76,7 @@ def trade_slider(plans: Sequence[PaddingPlan], sweep: Sweep) -> Choice:
     options: list[tuple[Text, Figure]] = [
         (plain(number(calls)), _trade_figure(plans, sweep, calls)) for calls in NUM_CALLS
     ]
-    return choose("trade", word("Calls"), options, control="slider", start=2)
+    return choose("trade", word("Calls"), options, control="slider", start=3)
 
 
 def trade_finding(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) -> Word:
@@ -99,7 +99,7 @@ def _trade_figure(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) ->
     drawing.layout |= {"barmode": "stack", "bargap": 0.3}
     parts = (
         (word("compiling"), [o.compile_s for o in options], _COMPILING),
-        (word("useful work"), [o.useful_s for o in options], palette.COMPILED),
+        (word("calls without padding"), [o.useful_s for o in options], palette.COMPILED),
         (word("padding"), [o.wasted_s for o in options], palette.IDLE),
     )
     for label, seconds, mark in parts:
@@ -119,8 +119,8 @@ def _trade_figure(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) ->
         ),
         alt=word(
             "A bar for each number of padded lengths and one for a symbolic graph, in three "
-            "parts: compiling, useful work, padding. The cheapest takes {best}, the dearest "
-            "{worst}.",
+            "parts: compiling, calls without padding, padding. The cheapest takes {best}, the "
+            "dearest {worst}.",
             best=duration(cheapest(options).total_s),
             worst=duration(max(option.total_s for option in options)),
         ),
@@ -135,7 +135,7 @@ def _trade_table(options: Sequence[TradeOption], num_calls: int) -> Table:
     )
     table.texts(word("Padded lengths"), [_label(option) for option in options])
     table.seconds(word("Compiling"), [option.compile_s for option in options])
-    table.seconds(word("Useful work"), [option.useful_s for option in options])
+    table.seconds(word("Calls without padding"), [option.useful_s for option in options])
     table.seconds(word("Padding"), [option.wasted_s for option in options])
     table.seconds(word("In all"), [option.total_s for option in options])
     return table.build()

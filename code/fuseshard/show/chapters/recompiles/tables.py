@@ -10,6 +10,9 @@ from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
+LIMIT = 8
+"""graphs from which on a function compiles no more"""
+
 
 def symbols_table(graphs: Mapping[str, Sequence[Graph]]) -> Table:
     """List the symbols of graphs: what they stand for, their range, and what tracing assumed.
@@ -26,7 +29,6 @@ def symbols_table(graphs: Mapping[str, Sequence[Graph]]) -> Table:
     table = TableBuilder("symbols", word("The symbols in each graph."))
     table.code(word("Function"), [function for function, _, _ in rows])
     table.counts(word("Graph"), [graph.index for _, graph, _ in rows])
-    table.code(word("Input"), ["; ".join(graph.inputs) for _, graph, _ in rows])
     table.code(word("Symbol"), [symbol.name for _, _, symbol in rows])
     table.texts(word("Stands for"), [_stands_for(symbol) for _, _, symbol in rows])
     table.texts(word("First value"), [_hint(symbol) for _, _, symbol in rows])
@@ -45,7 +47,8 @@ def _hint(symbol: Symbol) -> Text:
 
 def _range(symbol: Symbol) -> str:
     low = "-∞" if symbol.low is None else str(symbol.low)
-    return f"[{low}, {'∞' if symbol.high is None else symbol.high}]"
+    # The space is one at which no line breaks.
+    return f"[{low},\u00a0{'∞' if symbol.high is None else symbol.high}]"
 
 
 def _assumed(graph: Graph, symbol: Symbol) -> str:
@@ -90,16 +93,25 @@ def _graphs(history: History) -> Text:
 
 
 def cures_table(cures: Mapping[str, Cure]) -> Table:
-    """List storms: the guard that fails, and graphs and eager calls before and after the cure."""
+    """List storms: the guard that fails, and the graphs before and after the cure."""
     all_cures = list(cures.values())
     table = TableBuilder("storms", word("Twelve calls each, before and after the cure."))
     table.texts(word("What changes"), [change_word(cure.name) for cure in all_cures])
     table.texts(word("Guard that fails first"), [_first_reason(cure) for cure in all_cures])
     table.counts(word("Graphs before"), [len(cure.before.graphs) for cure in all_cures])
-    table.counts(word("Eager calls before"), [cure.before.count("eager") for cure in all_cures])
-    table.counts(word("Graphs after"), [len(cure.after.graphs) for cure in all_cures])
+    table.counts(word("after"), [len(cure.after.graphs) for cure in all_cures])
     table.texts(word("Cure"), [cure_word(cure.name) for cure in all_cures])
-    return table.build()
+    eager = {cure.before.count("eager") for cure in all_cures if len(cure.before.graphs) == LIMIT}
+    return table.build(
+        notes=[
+            word(
+                "With {limit} graphs the limit is reached: the last {eager} of those calls ran "
+                "eager.",
+                limit=LIMIT,
+                eager=max(eager, default=0),
+            )
+        ]
+    )
 
 
 def _first_reason(cure: Cure) -> Text:
@@ -157,5 +169,5 @@ def twins_table(equal: Mapping[str, tuple[History, History]]) -> Table:
 
 def _twin_verdict(ours: History, theirs: History) -> Word:
     if ours.decisions == theirs.decisions:
-        return word("equal, call by call")
+        return word("equal")
     return word("different")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fuseshard import palette
 from fuseshard.compiler.recompiles.records import Call, GuardFailure, History, State
 from fuseshard.palette import Mark
+from fuseshard.show.charts.variants import as_value
 from fuseshard.show.choices import Choice, choose
-from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -17,7 +18,9 @@ from fuseshard.show.words import Text, Word, plain, word
 _COMPILE = Mark(*palette.INK, "solid", "diamond", "")
 _RECOMPILE = Mark(*palette.INK, "solid", "star", "")
 _STATES: tuple[State, ...] = ("compile", "recompile", "hit", "eager")
-_LANE_PX, _FRAME_PX = 46, 120
+_LANE_PX, _FRAME_PX = 46, 160
+_MANY_CALLS = 12
+"""from so many calls on, marks are smaller and every other tick has a label"""
 _ABOVE = 0.36
 """of a lane's height, from its marks up to the text above them"""
 
@@ -51,33 +54,44 @@ def timeline(name: str, history: History, *, changes: str = "length") -> Figure:
     for state in _STATES:
         own = [call for call in history.calls if call.state == state]
         if own:
-            drawing.points(
-                state_word(state),
-                [call.index + 1 for call in own],
-                [_lane(call, history) for call in own],
-                _mark(state),
-                hover=[_hover(call) for call in own],
-            )
-    for row, text in enumerate(lanes.values()):
+            _draw(drawing, own, history)
+    for row, text in enumerate(lanes):
         drawing.note(0.5, row - _ABOVE, text, xanchor="left", font={"size": 12})
+    # On a phone there is room for a dozen labels.
+    labelled = history.calls[:: 1 + len(history.calls) // _MANY_CALLS]
     drawing.x_axis(
         _axis_word(changes),
-        tickvals=[call.index + 1 for call in history.calls],
-        ticktext=[drawing.say(plain(call.inputs)) for call in history.calls],
+        tickvals=[call.index + 1 for call in labelled],
+        ticktext=[drawing.say(plain(call.inputs)) for call in labelled],
         tickangle=0,
         range=[0.4, len(history.calls) + 0.6],
     )
     drawing.layout["yaxis"] = {
         "tickvals": list(range(len(lanes))),
-        "ticktext": [drawing.say(label) for label in lanes],
-        "range": [len(lanes) - 0.4, -0.7],
-        "automargin": True,
+        "showticklabels": False,
+        "range": [len(lanes) - 0.4, -0.8],
         "fixedrange": True,
         "zeroline": False,
         "gridcolor": palette.GRID[0],
     }
     return drawing.build(
         caption=_caption(history), alt=_alt(history), table=calls_table(f"{name}-calls", history)
+    )
+
+
+def _draw(drawing: FigureBuilder, calls: Sequence[Call], history: History) -> None:
+    """Add a mark for each of some calls that ended alike."""
+    mark = _mark(calls[0].state)
+    size = 8 if len(history.calls) > _MANY_CALLS else 11
+    drawing.trace(
+        type="scatter",
+        mode="markers",
+        name=drawing.say(state_word(calls[0].state)),
+        x=[call.index + 1 for call in calls],
+        y=[_lane(call, history) for call in calls],
+        marker={"color": mark.light, "symbol": mark.symbol, "size": size},
+        hovertext=[drawing.say(plain(_hover(call))) for call in calls],
+        hovertemplate=HOVER,
     )
 
 
@@ -129,7 +143,7 @@ def scenario_word(name: str) -> Word:
         "zero-one": word("lengths 0 and 1, dynamic=True"),
         "unbacked": word("lengths 0 and 1, mark_unbacked"),
         "equal-sizes": word("a square first, dynamic=True"),
-        "branch": word("a branch on the length, dynamic=True"),
+        "branch": word("a branch on the length, mark_dynamic"),
         "number": word("a Python number"),
         "dtype": word("the dtype"),
         "gradient": word("the gradient mode"),
@@ -155,7 +169,7 @@ def reason(failure: GuardFailure) -> Text:
     if failure.expected is None or failure.actual is None:
         return plain(failure.guard)
     return word(
-        "{what}: {expected} expected, {actual} given",
+        "{what}: {expected} → {actual}",
         what=_property(failure),
         expected=failure.expected,
         actual=failure.actual,
@@ -172,19 +186,20 @@ def _property(failure: GuardFailure) -> Word:
     return word("{kind} of {name}", kind=failure.kind, name=name)
 
 
-def _lanes(history: History) -> dict[Text, Text]:
+def _lanes(history: History) -> list[Word]:
     """Name each lane, and say why it came to be."""
-    lanes: dict[Text, Text] = {}
+    lanes = []
     for call in history.calls:
         for graph in call.compiled:
-            why = reason(call.failures[0]) if call.failures else word("no graph yet")
-            lanes[word("graph {index}", index=graph)] = why
+            if call.failures:
+                why = as_value(reason(call.failures[0]))
+                lanes.append(word("graph {index}, since {why}", index=graph, why=why))
+            else:
+                lanes.append(word("graph {index}", index=graph))
     refused = next((call for call in history.calls if call.state == "eager"), None)
     if refused is not None:
         is_limit = bool(refused.warning and "recompile_limit" in refused.warning)
-        lanes[word("eager")] = (
-            word("limit reached, no graph fits") if is_limit else word("nothing compiled")
-        )
+        lanes.append(word("no graph: the limit is reached") if is_limit else word("no graph"))
     return lanes
 
 
