@@ -1,4 +1,7 @@
-"""What the chapter on recompilations shows. Oracle: histories and times written by hand. No torch."""
+"""What the chapter on recompilations shows. Oracle: histories and times written by hand.
+
+No torch anywhere: plain data in, records out.
+"""
 
 from dataclasses import replace
 
@@ -75,7 +78,7 @@ def test_many_calls_have_fewer_labels(history: History) -> None:
     many = replace(history, calls=(*history.calls, *hits))
     axis = timeline.timeline("t", many).figure["layout"]["xaxis"]
     assert len(axis["ticktext"]) <= 12
-    assert axis["tickvals"][:2] == [1, 3]
+    assert axis["tickvals"][:2] == [1, 4]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +245,8 @@ def test_bars_add_up_to_what_all_calls_take() -> None:
 
 
 def test_the_cheapest_is_named() -> None:
-    assert str(padding.trade_finding(PLANS, lengths(), 1)) == "padding everything to one length"
+    quick = sweep({16: {"static": 1e-6, "symbolic": 9.0}, 256: {"static": 1e-5, "symbolic": 9.0}})
+    assert str(padding.trade_finding(PLANS, quick, 1)) == "padding everything to one length"
     slow = sweep({16: {"static": 1e-5, "symbolic": 1.0}, 256: {"static": 1.0, "symbolic": 9.0}})
     assert str(padding.trade_finding(PLANS, slow, 10**6)) == "padding to 3 lengths"
     free = sweep({16: {"static": 1e-3, "symbolic": 1e-6}, 256: {"static": 1.0, "symbolic": 1e-3}})
