@@ -10,7 +10,7 @@ from itertools import cycle
 import torch
 import torch._inductor.config
 
-# Private, checked on torch 2.11 and 2.13: nothing public tells how often CUDA graphs are recorded.
+# Private, checked on torch 2.13: nothing public tells how often CUDA graphs are recorded.
 from torch._dynamo.callback import CallbackTrigger, callback_handler
 
 from fuseshard.compiler.isolate import isolated
@@ -134,7 +134,7 @@ def gpu_length_costs() -> ShapeCosts:
 
 def drops_symbolic_cuda_graphs() -> bool:
     """Return whether mode reduce-overhead leaves symbolic graphs without CUDA graphs."""
-    # Private, checked on torch 2.11 and 2.13: the setting has no public name.
+    # Private, checked on torch 2.13: the setting has no public name.
     return bool(torch._inductor.config.triton.cudagraph_skip_dynamic_graphs)
 
 

@@ -1,6 +1,6 @@
 """Read Dynamo's reason for a recompilation: whose guard failed, about what, and on which value.
 
-The wordings are those of torch 2.11 to 2.13. One that isn't known keeps its text, as kind "other".
+The wordings are those of torch 2.13. One that isn't known keeps its text, as kind "other".
 """
 
 from __future__ import annotations

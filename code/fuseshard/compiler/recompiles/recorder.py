@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-# Private, checked on torch 2.11 and 2.13: Dynamo appends a reason for each entry whose guards it
+# Private, checked on torch 2.13: Dynamo appends a reason for each entry whose guards it
 # tried before it compiles again. Nothing public keeps them; TORCH_LOGS=recompiles only prints.
 from torch._dynamo.utils import guard_failures
 

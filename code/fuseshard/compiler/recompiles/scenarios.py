@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-# Documented for users under torch._dynamo; checked on torch 2.11 and 2.13. mark_unbacked is what
+# Documented for users under torch._dynamo; checked on torch 2.13. mark_unbacked is what
 # Dynamo's own message advises.
 from torch._dynamo import mark_dynamic, mark_static
 from torch._dynamo.decorators import mark_unbacked

@@ -22,7 +22,7 @@ def graph_record(index: int, graph: torch.fx.GraphModule) -> Graph:
         graph: with Dynamo's example values in the metadata of its placeholders.
 
     Source:
-        torch/fx/experimental/symbolic_shapes.py (ShapeEnv). Checked on torch 2.11 and 2.13.
+        torch/fx/experimental/symbolic_shapes.py (ShapeEnv). Checked on torch 2.13.
     """
     examples = [
         (node.name, node.meta.get("example_value"))
@@ -53,7 +53,7 @@ def _input(name: str, tensor: torch.Tensor) -> str:
 
 def _symbols(shape_env: Any) -> Iterator[Symbol]:
     hints = getattr(shape_env, "backed_var_to_val", None)
-    hints = shape_env.var_to_val if hints is None else hints  # the name on torch 2.11
+    hints = shape_env.var_to_val if hints is None else hints  # its older name
     for symbol, span in shape_env.var_to_range.items():
         sources = shape_env.var_to_sources.get(symbol, ())
         hint = hints.get(symbol)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from fuseshard import palette
 from fuseshard.compiler.recompiles.records import ShapeCosts
-from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.records import Comparison, Sweep
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
@@ -16,6 +17,16 @@ from fuseshard.show.numbers import duration, factor, time_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
+
+
+class HasResult(Protocol):
+    """An experiment's outcome, as `measure.experiments` makes it."""
+
+    @property
+    def experiment_id(self) -> str: ...
+    @property
+    def available(self) -> ShapeCosts | None: ...
+
 
 # Everything that torch.compile made has the colour of compiled code, everything else eager's.
 _OTHER_COMPILED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "solid", "circle", "")
@@ -161,7 +172,7 @@ def recordings_finding(costs: ShapeCosts | None) -> Word:
     )
 
 
-def gpu_costs(outcome: Outcome[ShapeCosts]) -> Table | Word:
+def gpu_costs(outcome: HasResult) -> Table | Word:
     """Show what a GPU measured, or say that nothing is recorded yet.
 
     Args:

@@ -95,7 +95,7 @@ def _trade_figure(plans: Sequence[PaddingPlan], sweep: Sweep, num_calls: int) ->
     labels = [_label(option) for option in options]
     drawing = FigureBuilder(f"trade-{num_calls}", height=360)
     drawing.x_axis(word("padded lengths"), type="category")
-    drawing.y_axis(word("all calls together ({unit})", unit=symbol), rangemode="tozero")
+    drawing.y_axis(word("total time ({unit})", unit=symbol), rangemode="tozero")
     drawing.layout |= {"barmode": "stack", "bargap": 0.3}
     parts = (
         (word("compiling"), [o.compile_s for o in options], _COMPILING),
