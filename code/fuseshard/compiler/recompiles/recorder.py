@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,25 +14,22 @@ import torch
 # tried before it compiles again. Nothing public keeps them; TORCH_LOGS=recompiles only prints.
 from torch._dynamo.utils import guard_failures
 
-from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.dynamo.fresh import fresh
 from fuseshard.compiler.recompiles.reasons import failure
 from fuseshard.compiler.recompiles.records import Call, Graph, GuardFailure, History, State
 from fuseshard.compiler.recompiles.symbols import graph_record
 from fuseshard.compiler.text import clean
-
-_copies = itertools.count()
 
 
 class Recorder:
     """A compiled function that remembers what each of its calls did.
 
     The backend runs graphs as they are ("eager"): whether to compile is Dynamo's decision, and
-    the backend has no part in it. What is compiled is a copy under a name of its own, because
-    Dynamo remembers the sizes it saw by file, line and name: a second recording of the same
-    function would start where the first one ended.
+    the backend has no part in it. What is compiled is a fresh copy: otherwise a second recording
+    of the same function would start with the sizes that Dynamo saw change in the first one.
 
     Source:
-        torch/_dynamo/pgo.py (CodeId) and torch/_dynamo/guards.py. Checked on torch 2.13.
+        torch/_dynamo/guards.py. Checked on torch 2.13.
     """
 
     def __init__(self, fn: Callable[..., Any], **options: Any) -> None:
@@ -44,7 +40,7 @@ class Recorder:
             options: torch.compile's, e.g. dynamic and recompile_limit; not the backend.
         """
         self._function = getattr(fn, "__name__", type(fn).__name__)
-        self._fn = _renamed(isolated(fn))
+        self._fn = _private(fn)
         self._graphs: list[Graph] = []
         self._ran: list[int] = []
         self._calls: list[Call] = []
@@ -167,12 +163,11 @@ class _Log(logging.Filter):
         return False
 
 
-def _renamed(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a private copy a name that no other copy has."""
-    function: Any = fn.__func__ if isinstance(fn, MethodType) else fn
-    code = function.__code__
-    function.__code__ = code.replace(co_name=f"{code.co_name}_copy{next(_copies)}")
-    return fn
+def _private(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy a function or a bound method so that Dynamo knows nothing of it."""
+    if isinstance(fn, MethodType):
+        return MethodType(fresh(fn.__func__), fn.__self__)
+    return fresh(fn)
 
 
 def _code_of(fn: Callable[..., Any]) -> CodeType:
