@@ -1,0 +1,109 @@
+"""What breaks cost: a chain of pointwise operations, cut into more and more graphs."""
+
+import functools
+from collections.abc import Callable, Sequence
+
+import torch
+
+# Private: a call that does nothing in eager mode and breaks the graph under torch.compile.
+# Checked on torch 2.11 and 2.13.
+from torch._dynamo import graph_break
+
+from fuseshard.compiler.breaks.records import BreakCost
+from fuseshard.measure.clock import sweep
+from fuseshard.measure.experiments import experiment
+
+OPERATIONS = 16
+"""pointwise operations in the chain; a power of two, so that pieces are equally long"""
+
+GRAPHS = (1, 2, 4, 8, 16)
+"""into how many graphs the chain is cut"""
+
+CPU_ELEMENTS = (2**8, 2**14, 2**18, 2**22)
+GPU_ELEMENTS = (2**10, 2**18, 2**22, 2**26)
+
+ROUNDS = 15
+
+Chain = Callable[[torch.Tensor], torch.Tensor]
+
+
+def chain(num_graphs: int) -> Chain:
+    """Write a function of OPERATIONS pointwise operations with breaks between equal pieces.
+
+    It is straight-line code: with the break in a loop, Dynamo would compile none of it.
+
+    Args:
+        num_graphs: pieces; divides OPERATIONS.
+
+    Raises:
+        ValueError: the pieces wouldn't be equally long.
+    """
+    if num_graphs < 1 or OPERATIONS % num_graphs:
+        raise ValueError(
+            f"chain: num_graphs is {num_graphs}, must divide {OPERATIONS} (pieces of equal length "
+            "can be compared); use one of 1, 2, 4, 8, 16."
+        )
+    lines = ["def chain(x):"]
+    for index in range(OPERATIONS):
+        if index and index % (OPERATIONS // num_graphs) == 0:
+            lines.append("    graph_break()")
+        lines.append("    x = x + 1.0" if index % 2 else "    x = x * 0.5")
+    names: dict[str, Chain] = {}
+    exec("\n".join([*lines, "    return x"]), {"graph_break": graph_break}, names)
+    return names["chain"]
+
+
+def break_cost(
+    elements: Sequence[int], *, device: str = "cpu", budget_s: float = 24.0
+) -> BreakCost:
+    """Time the chain eager and compiled, for each size of tensor over the number of graphs.
+
+    Each chain is compiled once, for all sizes (dynamic=True). Steady times only: caches on disk
+    may serve the first calls.
+
+    Args:
+        elements: float32 numbers in the tensor, growing.
+        device: "cpu" (one thread, the host's clock) or "cuda" (device events).
+        budget_s: seconds of timing for all sizes together; compiling comes on top.
+    """
+    clock = {} if device == "cpu" else {"device": device}
+    compiled = {graphs: torch.compile(chain(graphs), dynamic=True) for graphs in GRAPHS}
+    sweeps = []
+    for size in elements:
+        x = torch.randn(size, generator=torch.Generator().manual_seed(size)).to(device)
+
+        def variants(graphs: int, x: torch.Tensor = x) -> dict[str, Callable[[], object]]:
+            return {
+                "eager": functools.partial(chain(graphs), x),
+                "compiled": functools.partial(compiled[graphs], x),
+            }
+
+        measured = sweep(
+            variants,
+            GRAPHS,
+            size_name="graphs",
+            budget_s=budget_s / len(elements),
+            rounds=ROUNDS,
+            **clock,
+        )
+        sweeps.append(measured)
+    return BreakCost(
+        device=device,
+        num_operations=OPERATIONS,
+        elements=tuple(elements),
+        sweeps=tuple(sweeps),
+        # One origin for all: a recording replaces this one, and would miss those further in.
+        origin=sweeps[-1].origin,
+    )
+
+
+@experiment("graph-breaks.cost-cpu", needs="cpu")
+def cpu_break_cost() -> BreakCost:
+    """Time the chain on this machine's CPU."""
+    return break_cost(CPU_ELEMENTS)
+
+
+@experiment("graph-breaks.cost-gpu", needs="cuda")
+def gpu_break_cost() -> BreakCost:
+    """Time the chain on a CUDA GPU."""
+    return break_cost(GPU_ELEMENTS, device="cuda")
