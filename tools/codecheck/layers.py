@@ -32,7 +32,8 @@ LAYERS = {
     "measure": _layer("", "torch numpy"),
     "models": _layer("", "torch"),
     "kernels": _layer("", "torch triton"),
-    "compiler": _layer("measure models", "torch triton"),
+    # NumPy: one of the libraries that a traced function may call.
+    "compiler": _layer("measure models", "torch triton numpy"),
     "distributed": _layer("measure models", "torch cloudpickle IPython"),
     "checks": _layer(f"{ABOVE_TORCH} claims show", "torch numpy"),
     "claims": _layer(f"{ABOVE_TORCH} checks", "torch numpy"),

@@ -1,6 +1,7 @@
 """One exhibit of the museum of graph breaks: a small function, its repair, and a visit to both."""
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,10 @@ class Exhibit:
     """does the same in one graph; None: a setting is enough, or nothing needs repair"""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """options of torch._dynamo.config that belong to the repair"""
+    helpers: tuple[Callable[..., Any], ...] = ()
+    """functions that `code` calls, worth a look"""
+    fixed_helpers: tuple[Callable[..., Any], ...] = ()
+    """functions that `fixed` calls, worth a look"""
     remedy: str = ""
     """the repair in a few characters of code"""
     cause: Cause | None = None
@@ -64,15 +69,16 @@ def visit(exhibit: Exhibit, room: str) -> Specimen:
         room=room,
         title=exhibit.title,
         cause=exhibit.cause,
-        source=source_of(exhibit.code),
+        source=source_of(exhibit.code, *exhibit.helpers),
         default=observe(exhibit.code, exhibit.make_args, calls=CALLS),
         full=observe(exhibit.code, exhibit.make_args, fullgraph=True),
         fixed=fixed,
-        fixed_source=source_of(exhibit.fixed) if exhibit.fixed else "",
+        fixed_source=source_of(exhibit.fixed, *exhibit.fixed_helpers) if exhibit.fixed else "",
         remedy=exhibit.remedy,
     )
 
 
-def source_of(fn: Callable[..., Any]) -> str:
-    """Return a function's source with its docstring, dedented."""
-    return textwrap.dedent(inspect.getsource(inspect.unwrap(fn))).rstrip("\n")
+def source_of(*functions: Callable[..., Any]) -> str:
+    """Return the source of functions, one below the other, without notes to checkers."""
+    sources = [textwrap.dedent(inspect.getsource(inspect.unwrap(fn))) for fn in functions]
+    return "\n\n".join(re.sub(r"  # (?:type|noqa).*", "", text).rstrip("\n") for text in sources)

@@ -1,4 +1,4 @@
-"""Dynamo's messages on graph breaks, taken apart: name, explanation, hints, place, what followed."""
+"""Dynamo's messages on graph breaks, taken apart: name, explanation, hints, place, sequel."""
 
 import re
 import textwrap
@@ -32,10 +32,10 @@ def logged_break(message: str, code: CodeType) -> Break:
         message: as the logger got it.
         code: of the function under observation, whose lines are counted from its first.
     """
-    ending = next((ending for mark, ending in _ENDINGS if mark in message), "resumed")
+    endings: list[Ending] = [ending for mark, ending in _ENDINGS if mark in message]
     place = _LOGGED.search(message)
     reason = message.partition("Graph Break Reason: ")[2] or message
-    return _parse(reason, _line(place, code), ending)
+    return _parse(reason, _line(place, code), next(iter(endings), "resumed"))
 
 
 def raised_break(error: Exception, code: CodeType) -> Break:
@@ -56,9 +56,7 @@ def _parse(text: str, line: int | None, ending: Ending | None) -> Break:
         unguarded = _UNGUARDED.search(text)
         first = clean(text.strip().splitlines()[0])
         kind = unguarded[0] if unguarded else first
-        return Break(
-            kind=kind, explanation=first, hints=(), aftermath="", line=line, ending=ending
-        )
+        return Break(kind=kind, explanation=first, hints=(), aftermath="", line=line, ending=ending)
     first_found, *others = found
     hints = re.split(r"^  Hint: ", first_found["hints"], flags=re.MULTILINE)[1:]
     return Break(

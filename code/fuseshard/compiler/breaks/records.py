@@ -1,4 +1,4 @@
-"""What the observers of graph breaks return, as plain data that drawing code reads without torch."""
+"""What the observers of graph breaks return, as plain data that is read without torch."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ frame skipped = not even the part before the break is compiled"""
 Status = Literal["one graph", "cut, captured", "cut, refused", "no graph, captured", "no graph"]
 """default mode, then fullgraph; "cut" has graphs on at least one side, "no graph" has none"""
 
-Verdict = Literal[
-    "holds", "only by default", "recompiles instead", "another result", "no longer"
-]
+Verdict = Literal["holds", "only by default", "recompiles instead", "another result", "no longer"]
 """of older advice that says "this breaks the graph" """
 
 Cause = Literal[
@@ -39,6 +37,12 @@ class Break:
     """in the function's source, 1 = its first line; None where the break is in another function"""
     ending: Ending | None
     """how Dynamo went on; None for an error, which ends everything"""
+
+    @property
+    def advice(self) -> str:
+        """The shortest hint that names something of torch, else the first; "" if there is none."""
+        naming = sorted((hint for hint in self.hints if "torch." in hint), key=len)
+        return next(iter([*naming, *self.hints]), "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +141,21 @@ class ToolTrial:
     tool: str
     """the tool, as code"""
     trial: Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dissection:
+    """What Inductor and Dynamo made of the chain, cut into some number of graphs."""
+
+    graphs: int
+    kernels: int
+    """loops that Inductor wrote, in all graphs together"""
+    written_bytes: int
+    """results of the kernels, intermediate ones included"""
+    guards: int
+    """conditions checked at each call, in all frames together"""
+    bytecode: str
+    """what Dynamo put in place of the function's own"""
 
 
 @dataclass(frozen=True, kw_only=True)

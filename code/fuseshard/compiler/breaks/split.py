@@ -52,7 +52,7 @@ def split(program: fx.Graph, breaks: Collection[Callable[..., Any]]) -> list[Pie
             runs += [[node], []]  # a break stands alone, and what follows begins anew
         elif node.op not in {"placeholder", "output"}:
             runs[-1].append(node)
-    return [_piece(nodes, nodes[0].target in breaks) for nodes in runs if nodes]
+    return [piece_of(nodes, is_break=nodes[0].target in breaks) for nodes in runs if nodes]
 
 
 def run(program: fx.Graph, pieces: Sequence[Piece], *args: Any) -> Any:
@@ -72,8 +72,13 @@ def run(program: fx.Graph, pieces: Sequence[Piece], *args: Any) -> Any:
     return fx.node.map_arg(output.args[0], lambda node: values[node.name])
 
 
-def _piece(nodes: list[fx.Node], is_break: bool) -> Piece:
-    """Find what crosses the borders of a piece, and make the piece callable."""
+def piece_of(nodes: list[fx.Node], *, is_break: bool) -> Piece:
+    """Find what crosses the borders of some nodes, and make them callable.
+
+    Args:
+        nodes: neighbours in a program.
+        is_break: whether they are a break.
+    """
     inside = set(nodes)
     used = dict.fromkeys(value for node in nodes for value in node.all_input_nodes)
     inputs = [value for value in used if value not in inside]

@@ -1,19 +1,24 @@
 """Ten ways to deal with one print between two operations, each tried on the same function."""
 
+# ruff: noqa: T201 - print is what the tools are about
+
 import functools
+import io
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-# Private: nonstrict_trace and error_on_graph_break are documented for users under this name, with
-# no public one beside it. Checked on torch 2.13.
+# Private: config.patch; and nonstrict_trace and error_on_graph_break, which torch documents for
+# users under this name, with no public one beside it. Checked on torch 2.13.
 import torch._dynamo
 
 from fuseshard.compiler.breaks.exhibit import numbers
 from fuseshard.compiler.breaks.observe import observe
 from fuseshard.compiler.breaks.records import ToolTrial
+from fuseshard.compiler.isolate import isolated
 
 CALLS = 2
 """of the compiled function: some tools let the first call print, but no other"""
@@ -46,6 +51,35 @@ def strict(x: torch.Tensor) -> torch.Tensor:
     with torch._dynamo.error_on_graph_break(True):
         print("mean", y.mean())
     return y * 2
+
+
+def doomed(x: torch.Tensor) -> torch.Tensor:
+    """Print a value, then fail on it."""
+    y = x + 1
+    print("mean", y.mean())
+    assert (y < 0).all(), "all values must be negative"
+    return y * 2
+
+
+def last_words(**settings: Any) -> str:
+    """Return what `doomed` prints when it is compiled, up to its assertion.
+
+    Args:
+        **settings: options of torch._dynamo.config.
+
+    Raises:
+        RuntimeError: the assertion held.
+    """
+    compiled = torch.compile(isolated(doomed), backend="aot_eager")
+    out = io.StringIO()
+    with torch._dynamo.config.patch(**settings), redirect_stdout(out):
+        try:
+            compiled(*numbers())
+        except (AssertionError, RuntimeError) as error:
+            if "all values must be negative" in str(error):
+                return out.getvalue()
+            raise
+    raise RuntimeError("last_words: got a result, must fail on the assertion; correct the input.")
 
 
 def calling(reporter: Callable[[torch.Tensor], Any]) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -84,6 +118,16 @@ def operator(*, returns: bool) -> Callable[[torch.Tensor], Any]:
     return resultless
 
 
+@functools.cache
+def _disabled_report() -> Callable[[torch.Tensor], Any]:
+    return torch.compiler.disable(report, reason="prints")
+
+
+@functools.cache
+def _traced_report() -> Callable[[torch.Tensor], Any]:
+    return torch._dynamo.nonstrict_trace(report)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Tool:
     """A way to deal with the print."""
@@ -104,9 +148,7 @@ TOOLS = (
         name="config.reorderable_logging_functions",
         settings={"reorderable_logging_functions": {print}},
     ),
-    Tool(
-        name="config.ignore_logging_functions", settings={"ignore_logging_functions": {print}}
-    ),
+    Tool(name="config.ignore_logging_functions", settings={"ignore_logging_functions": {print}}),
     Tool(name="@torch.compiler.disable", make=lambda: calling(_disabled_report())),
     Tool(name="@torch._dynamo.nonstrict_trace", make=lambda: calling(_traced_report())),
     Tool(name="@torch.library.custom_op -> None", make=lambda: calling(operator(returns=False))),
@@ -133,13 +175,3 @@ def try_tools() -> tuple[ToolTrial, ...]:
         )
         for tool in TOOLS
     )
-
-
-@functools.cache
-def _disabled_report() -> Callable[[torch.Tensor], Any]:
-    return torch.compiler.disable(report, reason="prints")
-
-
-@functools.cache
-def _traced_report() -> Callable[[torch.Tensor], Any]:
-    return torch._dynamo.nonstrict_trace(report)

@@ -1,4 +1,4 @@
-"""Room 1: branches, loops and assertions, on values of tensors and on what is known without them."""
+"""Room 1: branches, loops and assertions, on values of tensors and on what needs none."""
 
 import torch
 

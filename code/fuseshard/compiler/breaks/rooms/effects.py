@@ -1,5 +1,7 @@
 """Room 3: what a function does besides returning a result: print, log, count, store, mutate."""
 
+# ruff: noqa: T201 - print is what the exhibits are about
+
 import logging
 import warnings
 from typing import Any

@@ -85,7 +85,8 @@ def own_context(x: torch.Tensor) -> torch.Tensor:
 
 def comprehension(x: torch.Tensor) -> torch.Tensor:
     """Nest a comprehension, a lambda and unpacking."""
-    scales = [(lambda n: n * n)(index) for index in range(4) if index % 2]
+    square = lambda n: n * n  # noqa: E731
+    scales = [square(index) for index in range(4) if index % 2]
     first, *rest = (x * scale for scale in scales)
     return first + sum(rest)
 

@@ -82,11 +82,12 @@ def read_file(x: torch.Tensor) -> torch.Tensor:
 def read_file_fixed(x: torch.Tensor) -> torch.Tensor:
     """Read it once, while compiling."""
     y = x + 1
-    return y * (2 + _length_of_setting())
+    return y * (2 + length_of_setting())
 
 
-@torch.compiler.assume_constant_result
-def _length_of_setting() -> int:
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def length_of_setting() -> int:
+    """Read the file."""
     return len(Path(os.devnull).read_text())
 
 
@@ -99,11 +100,12 @@ def parse_json(x: torch.Tensor) -> torch.Tensor:
 def parse_json_fixed(x: torch.Tensor) -> torch.Tensor:
     """Parse it once, while compiling."""
     y = x + 1
-    return y * _parsed_scale()
+    return y * parsed_scale()
 
 
-@torch.compiler.assume_constant_result
-def _parsed_scale() -> int:
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def parsed_scale() -> int:
+    """Parse the text."""
     scale: int = json.loads('{"scale": 2}')["scale"]
     return scale
 
@@ -135,11 +137,12 @@ def c_extension(x: torch.Tensor) -> torch.Tensor:
 def c_extension_fixed(x: torch.Tensor) -> torch.Tensor:
     """Call it once, while compiling."""
     y = x + 1
-    return y * (_checksum() % 3)
+    return y * (checksum() % 3)
 
 
-@torch.compiler.assume_constant_result
-def _checksum() -> int:
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def checksum() -> int:
+    """Compute the number."""
     return zlib.crc32(b"seed")
 
 
@@ -147,13 +150,7 @@ _CONSTANT = "torch.compiler.assume_constant_result"
 
 EXHIBITS = (
     Exhibit(title="np.tanh(y.numpy())", code=numpy_call, cause="library"),
-    Exhibit(
-        title="np.random.rand(4)",
-        code=numpy_random,
-        settings={"use_numpy_random_stream": True},
-        remedy="config.use_numpy_random_stream",
-        cause="library",
-    ),
+    Exhibit(title="np.random.rand(4)", code=numpy_random, cause="library"),
     Exhibit(title="math, itertools, functools", code=standard_library, cause="library"),
     Exhibit(
         title="random.random()",
@@ -175,6 +172,7 @@ EXHIBITS = (
         code=read_file,
         fixed=read_file_fixed,
         remedy=_CONSTANT,
+        fixed_helpers=(length_of_setting,),
         cause="library",
     ),
     Exhibit(
@@ -182,6 +180,7 @@ EXHIBITS = (
         code=parse_json,
         fixed=parse_json_fixed,
         remedy=_CONSTANT,
+        fixed_helpers=(parsed_scale,),
         cause="library",
     ),
     Exhibit(
@@ -197,6 +196,7 @@ EXHIBITS = (
         code=c_extension,
         fixed=c_extension_fixed,
         remedy=_CONSTANT,
+        fixed_helpers=(checksum,),
         cause="library",
     ),
 )

@@ -41,9 +41,9 @@ def lstm_cell_arguments() -> tuple[torch.Tensor, nn.Module]:
     return x, nn.LSTMCell(4, 5)
 
 
-def autograd_function(x: torch.Tensor) -> torch.Tensor:
+def autograd_function(x: torch.Tensor) -> Any:
     """Call a torch.autograd.Function of one's own."""
-    return Square.apply(x + 1) * 2  # type: ignore[no-any-return]
+    return Square.apply(x + 1) * 2
 
 
 def backward(x: torch.Tensor) -> Any:
@@ -90,7 +90,7 @@ def lstm_cell(x: torch.Tensor, cell: nn.Module) -> Any:
     return cell(x + 1)[0] * 2
 
 
-@torch.compiler.disable
+@torch.compiler.disable  # type: ignore[untyped-decorator]
 def left_alone(x: torch.Tensor) -> torch.Tensor:
     """Do something that somebody excluded from compiling."""
     return x * 3
@@ -135,14 +135,13 @@ EXHIBITS = (
         code=module_hook,
         make_args=lambda: (*numbers(), hooked_layer()),
     ),
-    Exhibit(
-        title="y.register_hook(...)", code=tensor_hook, make_args=numbers_with_gradient
-    ),
+    Exhibit(title="y.register_hook(...)", code=tensor_hook, make_args=numbers_with_gradient),
     Exhibit(title="nn.LSTMCell(4, 5)", code=lstm_cell, make_args=lstm_cell_arguments),
     Exhibit(
         title="@torch.compiler.disable",
         code=disabled,
         fixed=disabled_fixed,
         remedy="# without it",
+        helpers=(left_alone,),
     ),
 )

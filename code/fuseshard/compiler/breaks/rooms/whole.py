@@ -1,5 +1,7 @@
 """Room 7: breaks at places where Dynamo can't begin again, so that a whole function stays eager."""
 
+# ruff: noqa: T201 - print is what the exhibits are about
+
 import contextlib
 from collections.abc import Iterator
 from typing import Any
@@ -131,6 +133,7 @@ EXHIBITS = (
         title="call(y)  # prints",
         code=print_in_helper,
         make_args=lambda: (*numbers(), isolated(helper)),
+        helpers=(helper,),
         settings=_PRINT,
         remedy="config.reorderable_logging_functions",
     ),
