@@ -1,7 +1,7 @@
 """What breaks cost: a chain of pointwise operations, cut into more and more graphs."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -75,7 +75,11 @@ def dissect(num_graphs: int, elements: int) -> Dissection:
 
 
 def break_cost(
-    elements: Sequence[int], *, device: str = "cpu", budget_s: float = 16.0
+    elements: Sequence[int],
+    *,
+    device: str = "cpu",
+    graphs: Sequence[int] = GRAPHS,
+    budget_s: float = 16.0,
 ) -> BreakCost:
     """Time the chain eager and compiled, for each size of tensor over the number of graphs.
 
@@ -85,23 +89,17 @@ def break_cost(
     Args:
         elements: float32 numbers in the tensor, growing.
         device: "cpu" (one thread, the host's clock) or "cuda" (device events).
+        graphs: into how many graphs the chain is cut, growing.
         budget_s: seconds of timing for all sizes together; compiling comes on top.
     """
     clock = {} if device == "cpu" else {"device": device}
-    compiled = {graphs: torch.compile(chain(graphs), dynamic=True) for graphs in GRAPHS}
+    compiled = {count: torch.compile(chain(count), dynamic=True) for count in graphs}
     sweeps = []
     for size in elements:
         x = torch.randn(size, generator=torch.Generator().manual_seed(size)).to(device)
-
-        def variants(graphs: int, x: torch.Tensor = x) -> dict[str, Callable[[], object]]:
-            return {
-                "eager": functools.partial(chain(graphs), x),
-                "compiled": functools.partial(compiled[graphs], x),
-            }
-
         measured = sweep(
-            variants,
-            GRAPHS,
+            functools.partial(_variants, x, compiled),
+            graphs,
             size_name="graphs",
             budget_s=budget_s / len(elements),
             rounds=ROUNDS,
@@ -128,3 +126,13 @@ def cpu_break_cost() -> BreakCost:
 def gpu_break_cost() -> BreakCost:
     """Time the chain on a CUDA GPU."""
     return break_cost(GPU_ELEMENTS, device="cuda")
+
+
+def _variants(
+    x: torch.Tensor, compiled: Mapping[int, Chain], count: int
+) -> dict[str, Callable[[], object]]:
+    """Make the chain eager and compiled, on one tensor."""
+    return {
+        "eager": functools.partial(chain(count), x),
+        "compiled": functools.partial(compiled[count], x),
+    }

@@ -122,7 +122,7 @@ EXHIBITS = (
         cause="if",
     ),
     Exhibit(
-        title="if y.sum() > 0 and y.max() < 9:",
+        title="if ... > 0 and ... < 9:",
         code=tensor_and,
         fixed=tensor_and_fixed,
         remedy="torch.where, &",
@@ -143,7 +143,7 @@ EXHIBITS = (
         cause="if",
     ),
     Exhibit(
-        title="if y.isnan().any(): raise ...",
+        title="if y.isnan().any(): raise",
         code=raise_on_nan,
         fixed=raise_on_nan_fixed,
         remedy="assert",
@@ -151,13 +151,13 @@ EXHIBITS = (
     ),
     Exhibit(title='assert y.sum() > 0, "..."', code=assert_tensor, cause="assert"),
     Exhibit(
-        title='assert y.sum() > 0, f"{y.sum()}"',
+        title='assert ..., f"{y.sum()}"',
         code=assert_message,
         fixed=assert_tensor,
         remedy='"..."',
         cause="assert",
     ),
     Exhibit(title="if y.shape[0] > 3:", code=shape_if, cause="conditional"),
-    Exhibit(title='if (mode in {"double"} and ...) or ...:', code=flag_if, cause="conditional"),
-    Exhibit(title="torch.where(y > 1, y * 2, -y)", code=where_three, cause="where"),
+    Exhibit(title="if (mode in ...) or ...:", code=flag_if, cause="conditional"),
+    Exhibit(title="torch.where(y > 1, ...)", code=where_three, cause="where"),
 )

@@ -109,13 +109,13 @@ def local_class_fixed(x: torch.Tensor) -> torch.Tensor:
 
 
 EXHIBITS = (
-    Exhibit(title="try: ... except KeyError:", code=try_except, cause="python"),
+    Exhibit(title="except KeyError:", code=try_except, cause="python"),
     Exhibit(title="yield x + index", code=generator, cause="python"),
     Exhibit(title="nonlocal calls", code=closure, cause="python"),
     Exhibit(title="dataclasses.replace(...)", code=data_class, cause="python"),
     Exhibit(title="with torch.no_grad():", code=no_grad, cause="python"),
     Exhibit(title="with nothing_around():", code=own_context, cause="python"),
-    Exhibit(title="[... for index in range(4) if ...]", code=comprehension, cause="python"),
+    Exhibit(title="[... for index in ...]", code=comprehension, cause="python"),
     Exhibit(
         title="class Local:",
         code=local_class,

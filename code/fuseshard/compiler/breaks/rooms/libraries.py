@@ -151,7 +151,7 @@ _CONSTANT = "torch.compiler.assume_constant_result"
 EXHIBITS = (
     Exhibit(title="np.tanh(y.numpy())", code=numpy_call, cause="library"),
     Exhibit(title="np.random.rand(4)", code=numpy_random, cause="library"),
-    Exhibit(title="math, itertools, functools", code=standard_library, cause="library"),
+    Exhibit(title="itertools.product(...)", code=standard_library, cause="library"),
     Exhibit(
         title="random.random()",
         code=random_float,

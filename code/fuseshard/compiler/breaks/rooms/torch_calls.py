@@ -131,7 +131,7 @@ EXHIBITS = (
     ),
     Exhibit(title="torch.vmap(...)", code=mapped),
     Exhibit(
-        title="layer.register_forward_hook(...)",
+        title="register_forward_hook()",
         code=module_hook,
         make_args=lambda: (*numbers(), hooked_layer()),
     ),

@@ -88,7 +88,7 @@ _SHAPES = {"capture_dynamic_output_shape_ops": True}
 EXHIBITS = (
     Exhibit(title="y.sum().item()", code=item, fixed=item_fixed, remedy="y.sum()"),
     Exhibit(
-        title="torch.ones(int(y.sum()))",
+        title="torch.ones(int(...))",
         code=int_as_size,
         settings=_SCALARS,
         remedy="config.capture_scalar_outputs",

@@ -118,13 +118,13 @@ EXHIBITS = (
         remedy="config.reorderable_logging_functions",
     ),
     Exhibit(
-        title="with nothing_around(): print(...)",
+        title="with nothing_around(): ..",
         code=print_in_context,
         settings=_PRINT,
         remedy="config.reorderable_logging_functions",
     ),
     Exhibit(
-        title="with torch.no_grad(): print(...)",
+        title="with no_grad(): print()",
         code=print_in_no_grad,
         settings=_PRINT,
         remedy="config.reorderable_logging_functions",

@@ -64,16 +64,16 @@ def advice_finding(cost: BreakCost | None, graphs: int) -> Word:
         return word("nothing is recorded yet")
     verdicts = [_at(sweep, graphs).verdict for sweep in cost.sweeps]
     if "faster" not in verdicts:
-        return word("holds at every size tried")
+        return word("no gain was measured at any size, as the advice says")
     if set(verdicts) == {"faster"}:
-        return word("holds at no size tried: compiling still gains at all of them")
+        return word("a gain was measured at every size, against the advice")
     size, sweep = next(
         (size, sweep)
         for size, sweep in zip(cost.elements, cost.sweeps, strict=True)
         if _at(sweep, graphs).verdict == "faster"
     )
     return word(
-        "depends on the size: with {elements} compiling still gains ({gain})",
+        "it depends on the size: with {elements} compiling still gains ({gain})",
         elements=elements_word(size),
         gain=factor(_at(sweep, graphs).ratio.speedup),
     )

@@ -23,19 +23,23 @@ from fuseshard.show.tables import MISSING, TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
 
-def _mark(like: Mark, pattern: str) -> Mark:
-    return Mark(like.light, like.dark, like.dash, like.symbol, pattern)
-
-
 def status_marks() -> dict[Status, Mark]:
-    """Draw what is compiled in compiled's colour, what stays eager in eager's."""
+    """Draw compiled code in compiled's colour, pale where it is cut; what stays eager in eager's.
+
+    A hatched bar is one graph under fullgraph.
+    """
     return {
-        "one graph": palette.COMPILED,
-        "cut, captured": _mark(palette.COMPILED, "x"),
-        "cut, refused": _mark(palette.COMPILED, "."),
-        "no graph, captured": _mark(palette.EAGER, "x"),
-        "no graph": palette.EAGER,
+        "one graph": _look(palette.COMPILED, ""),
+        "cut, captured": _look(palette.COMPILED, "/", pale=True),
+        "cut, refused": _look(palette.COMPILED, "", pale=True),
+        "no graph, captured": _look(palette.EAGER, "/", pale=True),
+        "no graph": _look(palette.EAGER, ""),
     }
+
+
+def _look(like: Mark, pattern: str, *, pale: bool = False) -> Mark:
+    colours = (like.band, palette.translucent(like.dark)) if pale else (like.light, like.dark)
+    return Mark(*colours, like.dash, like.symbol, pattern)
 
 
 def floor_plan(specimens: Sequence[Specimen]) -> Figure:
@@ -49,6 +53,7 @@ def floor_plan(specimens: Sequence[Specimen]) -> Figure:
     drawing.x_axis(word("exhibits"), rangemode="tozero")
     drawing.rows([room_word(room) for room in rooms])
     drawing.layout |= {"barmode": "stack", "bargap": 0.3}
+    drawing.layout["legend"]["traceorder"] = "normal"
     table = TableBuilder("floor-plan-table", word("Exhibits of each room by what becomes of them."))
     table.texts(word("Room"), [room_word(room) for room in rooms])
     for status, mark in status_marks().items():
@@ -65,8 +70,8 @@ def floor_plan(specimens: Sequence[Specimen]) -> Figure:
     whole = _count(specimens, "one graph")
     return drawing.build(
         caption=word(
-            "{whole} of {all} exhibits don't break the graph. Solid blue: one graph. Patterned "
-            "blue: several graphs. Orange: no graph at all by default.",
+            "{whole} of {all} exhibits are one graph (solid blue). Pale blue is cut into several, "
+            "orange is no graph at all by default; hatched is one graph under fullgraph.",
             whole=whole,
             all=len(specimens),
         ),
@@ -107,20 +112,20 @@ def court(specimens: Sequence[Specimen]) -> Table:
     """Judge older advice on what breaks a graph, cause by cause."""
     causes = [cause for cause in get_args(Cause) if _blamed(specimens, cause)]
     groups = [_blamed(specimens, cause) for cause in causes]
+    refused = [sum(item.full.error is not None for item in group) for group in groups]
     table = TableBuilder("court", word("Older advice says: this breaks the graph. Does it?"))
     table.texts(word("Blamed"), [cause_word(cause) for cause in causes])
-    table.counts(word("Exhibits"), [len(group) for group in groups])
-    table.counts(word("break"), [sum(item.is_broken for item in group) for group in groups])
-    table.counts(
-        word("an error under fullgraph"),
-        [sum(item.full.error is not None for item in group) for group in groups],
-    )
-    table.counts(
-        word("recompile at each call"),
-        [sum(item.never_settles for item in group) for group in groups],
+    table.texts(word("Break"), [_of(_broken(group), group) for group in groups])
+    table.texts(
+        word("Errors under fullgraph"),
+        [_of(count, group) for count, group in zip(refused, groups, strict=True)],
     )
     table.texts(word("Verdict"), [advice_verdict(group) for group in groups])
     return table.build()
+
+
+def _of(count: int, group: Sequence[Specimen]) -> Word:
+    return word("{n} of {all}", n=count, all=len(group))
 
 
 def advice_verdict(group: Sequence[Specimen]) -> Word:
@@ -138,7 +143,7 @@ def advice_verdict(group: Sequence[Specimen]) -> Word:
         return word("no longer true; some recompile at each call")
     if "holds" not in verdicts and "only by default" in verdicts:
         return word("only without fullgraph, and only some")
-    return word("too general: {n} of {all} break", n=_broken(group), all=len(group))
+    return word("too general")
 
 
 def _broken(group: Sequence[Specimen]) -> int:
@@ -158,13 +163,10 @@ def _room_table(room: str, exhibits: Sequence[Specimen]) -> Table:
     table = TableBuilder(f"room-{room}", caption)
     table.code(word("Exhibit"), [item.title for item in exhibits])
     table.texts(word("Graphs"), [_graphs(item) for item in exhibits])
-    table.texts(word("Under fullgraph"), [_fullgraph(item) for item in exhibits])
+    table.texts(plain("fullgraph"), [_fullgraph(item) for item in exhibits])
     table.texts(word("Dynamo's message"), [_message(item) for item in exhibits])
-    table.code(word("Repair"), [item.remedy or str(MISSING) for item in exhibits])
-    table.texts(
-        word("Older advice: it breaks"),
-        [verdict_word(item.verdict) or MISSING for item in exhibits],
-    )
+    verdicts = [verdict_word(item.verdict) or MISSING for item in exhibits]
+    table.texts(word("Older advice: it breaks"), verdicts)
     return table.build()
 
 
@@ -175,15 +177,11 @@ def _graphs(item: Specimen) -> Text:
         return word("{n}, anew at each call", n=first)
     if not item.default.is_same:
         return word("{n}, with another result", n=first)
-    if first == 0:
-        return word("0: eager")
     return plain(first)
 
 
-def _fullgraph(item: Specimen) -> Word:
-    if item.full.error is not None:
-        return word("error")
-    return word("one graph") if item.full.is_same else word("one graph, another result")
+def _fullgraph(item: Specimen) -> Text:
+    return word("error") if item.full.error is not None else plain(item.full.graphs[0])
 
 
 def _message(item: Specimen) -> Text:
@@ -206,9 +204,14 @@ def _room_listing(room: str, exhibits: Sequence[Specimen]) -> Source:
             parts.append(item.fixed_source)
             text = word("Repaired: one graph, the same result.")
             notes.append(lines(first, first, text))
+        elif item.remedy:
+            text = word("Repaired by {setting}.", setting=item.remedy)
+            notes.append(lines(first, first, text))
     caption = word("{room}: the exhibits' code, with what Dynamo says.", room=room_word(room))
     code = "\n\n".join(parts)
-    return annotated_source(f"code-{room}", caption, code, language="python", notes=notes)
+    return annotated_source(
+        f"code-{room}", caption, code, language="python", notes=notes, folded=False
+    )
 
 
 def _broken_note(item: Specimen, first: int) -> Note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuseshard.compiler.breaks.records import Cause, Status, Verdict
-from fuseshard.show.words import Word, word
+from fuseshard.show.words import Text, Word, plain, word
 
 
 def room_word(room: str) -> Word:
@@ -30,19 +30,20 @@ def status_word(status: Status) -> Word:
     }[status]
 
 
-def cause_word(cause: Cause) -> Word:
+def cause_word(cause: Cause) -> Text:
     """Name what older advice blames."""
-    return {
-        "if": word("a branch or loop on the values of a tensor"),
-        "conditional": word("a complicated condition"),
-        "assert": word("an assertion"),
+    words: dict[Cause, Text] = {
+        "if": word("branches on values"),
+        "conditional": word("complicated conditions"),
+        "assert": word("assertions"),
         "print": word("printing a tensor"),
-        "mutation": word("changing lists, dictionaries, attributes or arguments"),
-        "library": word("calling another library"),
-        "where": word("torch.where with a condition on values"),
-        "nonzero": word("torch.nonzero"),
-        "python": word("exceptions, generators, closures, classes, context managers"),
-    }[cause]
+        "mutation": word("changing Python data"),
+        "library": word("calls into libraries"),
+        "where": plain("torch.where"),
+        "nonzero": plain("torch.nonzero"),
+        "python": word("Python constructs"),
+    }
+    return words[cause]
 
 
 def verdict_word(verdict: Verdict | None) -> Word | None:
