@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
-from types import CodeType, MethodType
+from types import CodeType
 from typing import Any, Literal
 
 import torch
@@ -20,7 +20,7 @@ from torch._dynamo.backends.registry import lookup_backend
 
 from fuseshard.compiler.breaks.messages import logged_break, raised_break
 from fuseshard.compiler.breaks.records import Break, Trial
-from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.dynamo.fresh import fresh
 
 LOG = "torch._dynamo.symbolic_convert.__graph_breaks"
 """the logger that TORCH_LOGS=graph_breaks switches on; checked on torch 2.13"""
@@ -70,8 +70,8 @@ def observe(
 ) -> Trial:
     """Compile a function with a backend that counts, call it, and compare with eager mode.
 
-    A private copy is compiled, so the function's own compiled versions aren't touched. What it
-    prints, and what Dynamo logs and warns of, is caught.
+    A copy is compiled about which Dynamo remembers nothing. What it prints, and what Dynamo logs
+    and warns of, is caught.
 
     Args:
         fn: what to compile.
@@ -114,10 +114,9 @@ def _compiled(fn: Callable[..., Any], backend: Backend, *, fullgraph: bool) -> _
         counted.append(sum(node.op.startswith("call") for node in graph.graph.nodes))
         return run_graph(graph, inputs)
 
-    copy: Any = isolated(fn)
-    code = copy.__func__.__code__ if isinstance(copy, MethodType) else copy.__code__
+    copy = fresh(fn)
     compiled = torch.compile(copy, backend=count, fullgraph=fullgraph)
-    return _Run(compiled=compiled, code=code, counted=counted)
+    return _Run(compiled=compiled, code=copy.__code__, counted=counted)
 
 
 class _Catcher(logging.Handler):

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from fuseshard.compiler.breaks.exhibit import Exhibit, numbers
-from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.dynamo.fresh import fresh
 
 
 @contextlib.contextmanager
@@ -132,7 +132,7 @@ EXHIBITS = (
     Exhibit(
         title="call(y)  # prints",
         code=print_in_helper,
-        make_args=lambda: (*numbers(), isolated(helper)),
+        make_args=lambda: (*numbers(), fresh(helper)),
         helpers=(helper,),
         settings=_PRINT,
         remedy="config.reorderable_logging_functions",
