@@ -1,0 +1,165 @@
+"""Things that eager autograd allows, tried on a compiled function."""
+
+from collections.abc import Callable
+
+import torch
+
+from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.joint.examples import ladder, rms_norm, wave
+from fuseshard.compiler.joint.records import Trial
+from fuseshard.compiler.text import clean
+
+BACKEND = "aot_eager_decomp_partition"
+"""Inductor's graphs, run operator by operator"""
+
+Fn = Callable[..., torch.Tensor]
+Wrap = Callable[[Fn], Fn]
+"""leaves a function as it is, or compiles it"""
+
+
+def compiled(fn: Fn) -> Fn:
+    """Compile a copy of a function up to the point where Inductor would take over.
+
+    Args:
+        fn: one graph.
+    """
+    made: Fn = torch.compile(isolated(fn), backend=BACKEND, dynamic=False, fullgraph=True)
+    return made
+
+
+def slope_and_bend(fn: Fn, x: torch.Tensor, *rest: torch.Tensor) -> torch.Tensor:
+    """Differentiate a penalty on the slope of a function: a derivative of a derivative.
+
+    With s = d sum(fn) / dx, the penalty is sum(s^2) + sum(x^3), so that a part of its gradient,
+    3 x^2, doesn't pass through `fn`.
+
+    Args:
+        fn: of `x` and `rest`, differentiable twice in eager mode.
+        x: requires a gradient.
+        rest: its other arguments.
+
+    Returns:
+        Gradient of the penalty with respect to `x`.
+    """
+    (slope,) = torch.autograd.grad(fn(x, *rest).sum(), x, create_graph=True)
+    penalty = slope.square().sum() + x.pow(3).sum()
+    (gradient,) = torch.autograd.grad(penalty, x)
+    return gradient
+
+
+def error_of(run: Callable[[], object]) -> str:
+    """Run something and return the message of its RuntimeError; "" when there was none.
+
+    Args:
+        run: called once.
+    """
+    try:
+        run()
+    except RuntimeError as error:
+        return clean(str(error))
+    return ""
+
+
+def trials() -> tuple[Trial, ...]:
+    """Try five things in eager mode and compiled.
+
+    Returns:
+        "twice", backward twice with retain_graph; "strides", a tangent in another memory layout;
+        "hook", a hook on an intermediate; "changed", an input changed before the backward pass;
+        "second", a derivative of a derivative.
+    """
+    tried = {
+        "twice": _twice,
+        "strides": _strides,
+        "hook": _hook,
+        "changed": _changed,
+        "second": _second,
+    }
+    return tuple(_trial(name, run) for name, run in tried.items())
+
+
+def _trial(name: str, run: Callable[[Wrap], torch.Tensor]) -> Trial:
+    gradients: dict[str, torch.Tensor] = {}
+
+    def keep(way: str, wrap: Wrap) -> None:
+        gradients[way] = run(wrap)
+
+    errors = {
+        way: error_of(lambda way=way, wrap=wrap: keep(way, wrap))  # type: ignore[misc]
+        for way, wrap in {"eager": lambda fn: fn, "compiled": compiled}.items()
+    }
+    difference = None
+    if len(gradients) == len(errors):
+        difference = float((gradients["compiled"] - gradients["eager"]).abs().max())
+    return Trial(name=name, difference=difference, **errors)
+
+
+def _input() -> torch.Tensor:
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(7, 5, generator=generator).requires_grad_()
+
+
+def _twice(wrap: Wrap) -> torch.Tensor:
+    x = _input()
+    total = wrap(ladder)(x).sum()
+    total.backward(retain_graph=True)
+    total.backward()
+    assert x.grad is not None
+    return x.grad
+
+
+def _strides(wrap: Wrap) -> torch.Tensor:
+    x = _input()
+    tangent = torch.linspace(-1, 1, x.numel()).view(5, 7).t()  # columns first
+    (gradient,) = torch.autograd.grad(wrap(ladder)(x), x, tangent)
+    return gradient
+
+
+def _hook(wrap: Wrap) -> torch.Tensor:
+    def hooked(x: torch.Tensor) -> torch.Tensor:
+        inner = torch.sigmoid(x)
+        inner.register_hook(lambda gradient: 2 * gradient)
+        return torch.exp(inner)
+
+    x = _input()
+    (gradient,) = torch.autograd.grad(wrap(hooked)(x).sum(), x)
+    return gradient
+
+
+def _changed(wrap: Wrap) -> torch.Tensor:
+    x = _input()
+    inner = x * 1
+    result = wrap(ladder)(inner)
+    with torch.no_grad():
+        inner.add_(1)
+    (gradient,) = torch.autograd.grad(result.sum(), x)
+    return gradient
+
+
+def _second(wrap: Wrap) -> torch.Tensor:
+    x = _input()
+    weight = torch.linspace(0.5, 1.5, x.shape[1]).requires_grad_()
+    return slope_and_bend(wrap(rms_norm), x, weight)
+
+
+def wave_inputs() -> tuple[torch.Tensor, torch.Tensor]:
+    """Make inputs for `wave`, of which all that its backward pass keeps are intermediates.
+
+    Returns:
+        x, [7, 5], and a weight, [5, 3]; both require a gradient.
+    """
+    generator = torch.Generator().manual_seed(1)
+    return _input(), torch.randn(5, 3, generator=generator).requires_grad_()
+
+
+def wave_second(wrap: Wrap) -> torch.Tensor:
+    """Differentiate `wave`'s penalty, eager or compiled.
+
+    Args:
+        wrap: `compiled`, or a function that returns its argument.
+
+    Returns:
+        Gradient of the penalty, see `slope_and_bend`.
+    """
+    x, weight = wave_inputs()
+    return slope_and_bend(wrap(wave), x, weight)

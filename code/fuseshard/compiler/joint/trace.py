@@ -1,0 +1,278 @@
+"""The joint graph of a function, and the two halves that a partitioner makes of it.
+
+Dynamo captures, AOTAutograd traces and a partitioner cuts; then the halves run operator by
+operator, as the backend `aot_eager_decomp_partition` runs them: Inductor would compile the same
+halves, and takes part here only with its table of decompositions.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch._functorch.config
+
+# Private modules, checked on torch 2.11 and 2.13. `functorch.compile` exports some of these names,
+# but documents them as experimental too; it is obsolete once torch.compiler has a public joint
+# graph.
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
+from torch._inductor.decomposition import select_decomp_table
+from torch.fx import GraphModule, Node
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.joint.records import Kind, Saved
+from fuseshard.compiler.text import clean
+
+Partitioner = Callable[..., tuple[GraphModule, GraphModule]]
+"""joint graph, inputs, num_fwd_outputs=..., static_lifetime_input_indices=... -> two graphs"""
+
+Table = Mapping[Any, Callable[..., Any]]
+"""operator -> the function that decomposes it"""
+
+AS_EAGER: Partitioner = default_partition
+"""keeps what eager mode would keep"""
+MIN_CUT: Partitioner = min_cut_rematerialization_partition
+"""keeps what costs least; Inductor's choice"""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Halves:
+    """A forward and a backward graph."""
+
+    forward: GraphModule
+    """inputs -> results, then what is saved"""
+    backward: GraphModule
+    """what was saved, then a tangent for each result -> a gradient for each input"""
+    saved: tuple[Saved, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Traced:
+    """What the stages before Inductor made of one function."""
+
+    fx: str
+    """Dynamo's graph, as Python"""
+    joint: GraphModule
+    """forward and backward in one, before it is cut"""
+    num_outputs: int
+    """results of the function; the joint graph's other results are gradients"""
+    halves: dict[str, Halves]
+    """name of a partitioner -> what it made of the joint graph"""
+    inputs: tuple[torch.Tensor, ...]
+    """what the forward graphs take, in their order: of this one call, detached"""
+
+    @property
+    def static_inputs(self) -> frozenset[str]:
+        """Names of the inputs that are parameters."""
+        return frozenset(
+            node.name
+            for node, value in zip(_primals(self.joint), self.inputs, strict=True)
+            if isinstance(value, torch.nn.Parameter)
+        )
+
+
+def trace(
+    fn: Callable[..., torch.Tensor],
+    *args: torch.Tensor,
+    partitioners: Mapping[str, Partitioner] | None = None,
+) -> Traced:
+    """Compile a function up to the point where Inductor would take over, and run it once.
+
+    Args:
+        fn: of tensors, with one tensor as its result; shapes are taken from `args` (static).
+        args: at least one of them, or a parameter that `fn` uses, requires a gradient.
+        partitioners: name -> partitioner; each cuts a copy of the joint graph. None means
+            {"min-cut": MIN_CUT}. What is run is what the first of them made.
+
+    Returns:
+        The graphs.
+
+    Raises:
+        ValueError: Dynamo captured no graph or several, or nothing needs a gradient.
+
+    Source:
+        Ansel et al. 2024, "PyTorch 2", doi:10.1145/3620665.3640366. Checked on torch 2.13.
+    """
+    log = _Log(partitioners or {"min-cut": MIN_CUT})
+    compiled = torch.compile(isolated(fn), backend=log.backend, dynamic=False)
+    compiled(*args)
+    if len(log.fx) != 1 or log.joint is None:
+        raise ValueError(
+            f"trace: {getattr(fn, '__name__', type(fn).__name__)} gave {len(log.fx)} graphs"
+            f"{'' if log.joint else ' and no backward pass'}, must give one graph with a backward "
+            "pass (a break would cut the joint graph too); pass a function without graph breaks, "
+            "and an argument that requires a gradient."
+        )
+    return Traced(
+        fx=log.fx[0],
+        joint=log.joint,
+        num_outputs=log.num_outputs,
+        halves=log.halves,
+        inputs=tuple(log.inputs),
+    )
+
+
+def compiled_with(
+    fn: Callable[..., torch.Tensor], partitioner: Partitioner
+) -> Callable[..., torch.Tensor]:
+    """Compile a function so that a partitioner of your own cuts its joint graph.
+
+    Args:
+        fn: what to compile; a copy is, so that other compiled versions stay apart.
+        partitioner: called when the compiled function is called first.
+
+    Returns:
+        A function that autograd can differentiate, run operator by operator.
+    """
+    log = _Log({"own": partitioner})
+    compiled: Callable[..., torch.Tensor] = torch.compile(
+        isolated(fn), backend=log.backend, dynamic=False
+    )
+    return compiled
+
+
+@contextmanager
+def memory_budget(budget: float) -> Iterator[None]:
+    """Cut with a memory budget what is compiled meanwhile.
+
+    Args:
+        budget: 1 keeps what is fastest, 0 keeps the inputs alone.
+    """
+    # A global flag, private but named in PyTorch's own documentation of memory budgets; restored.
+    # Obsolete when torch.compile takes the budget as an option. Checked on torch 2.11 and 2.13.
+    with torch._functorch.config.patch(activation_memory_budget=budget):
+        yield
+
+
+def readable(graph: GraphModule) -> str:
+    """Print a graph as Python with shapes.
+
+    Args:
+        graph: of `Traced` or `Halves`.
+    """
+    return clean(graph.print_readable(print_output=False))
+
+
+def saved_of(joint: GraphModule, nodes: list[Node], inputs: list[torch.Tensor]) -> list[Saved]:
+    """Describe tensors of a joint graph; a view counts as the memory that it looks at.
+
+    Args:
+        joint: the graph.
+        nodes: which of its nodes.
+        inputs: what its primals stand for.
+    """
+    kinds: dict[StorageWeakRef, Kind] = {
+        _storage(node): "parameter" if isinstance(value, torch.nn.Parameter) else "input"
+        for node, value in zip(_primals(joint), inputs, strict=True)
+    }
+    return [
+        Saved(
+            name=node.name,
+            op=op_name(node),
+            shape=tuple(node.meta["val"].shape),
+            kind=kinds.get(_storage(node), "activation"),
+            num_bytes=node.meta["val"].untyped_storage().nbytes(),
+        )
+        for node in nodes
+    ]
+
+
+def op_name(node: Node) -> str:
+    """Name the operator of a node without its overload, e.g. aten.addmm; "" for an input.
+
+    Args:
+        node: of an ATen graph.
+    """
+    if node.op != "call_function":
+        return ""
+    packet = getattr(node.target, "overloadpacket", None)
+    return str(packet) if packet is not None else getattr(node.target, "__name__", "")
+
+
+def num_ops(graph: GraphModule) -> int:
+    """Count the operators of a graph, the picking of one result of several left out.
+
+    Args:
+        graph: an ATen graph.
+    """
+    return sum(op_name(node) not in ("", "getitem") for node in graph.graph.nodes)
+
+
+@dataclass
+class _Log:
+    """A backend that keeps what passes it."""
+
+    partitioners: Mapping[str, Partitioner]
+    fx: list[str] = field(default_factory=list)
+    joint: GraphModule | None = None
+    num_outputs: int = 0
+    halves: dict[str, Halves] = field(default_factory=dict)
+    inputs: list[torch.Tensor] = field(default_factory=list)
+
+    def backend(self, graph: GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        """Do what the backend aot_eager_decomp_partition does, and keep the graphs."""
+        self.fx.append(readable(graph))
+        compile_both = aot_autograd(
+            fw_compiler=_uncompiled,
+            bw_compiler=_uncompiled,
+            partition_fn=self._partition,
+            decompositions=select_decomp_table(),
+        )
+        # Parameters stay what they are, so that they can be told from other inputs.
+        is_parameter = torch.nn.Parameter
+        self.inputs = [t if isinstance(t, is_parameter) else t.detach() for t in inputs]
+        call: Callable[..., Any] = compile_both(graph, inputs)
+        return call
+
+    def _partition(
+        self, joint: GraphModule, inputs: Any, *, num_fwd_outputs: int, **settings: Any
+    ) -> tuple[GraphModule, GraphModule]:
+        self.joint, self.num_outputs = deepcopy(joint), num_fwd_outputs
+        made = []
+        for name, partitioner in self.partitioners.items():
+            copy = deepcopy(joint)
+            pair = partitioner(copy, inputs, num_fwd_outputs=num_fwd_outputs, **settings)
+            self.halves[name] = self._described(joint, *pair)
+            made.append(pair)
+        return made[0]
+
+    def _described(self, joint: GraphModule, forward: GraphModule, backward: GraphModule) -> Halves:
+        kept = [node for node in _results(forward)[self.num_outputs :] if node is not None]
+        by_name = {node.name: node for node in joint.graph.nodes}
+        own = [by_name.get(node.name, node) for node in kept]
+        return Halves(
+            forward=forward,
+            backward=backward,
+            saved=tuple(saved_of(joint, own, self.inputs)),
+        )
+
+
+def _uncompiled(graph: GraphModule, inputs: Any) -> Callable[[list[Any]], Any]:
+    """Run a graph as it is; it takes its arguments as one list, and empties it."""
+
+    def call(args: list[Any]) -> Any:
+        taken = list(args)
+        args.clear()
+        return graph(*taken)
+
+    # torch's mark for functions that take one list; checked on torch 2.11 and 2.13.
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
+
+
+def _primals(joint: GraphModule) -> list[Node]:
+    nodes = joint.graph.find_nodes(op="placeholder")
+    return [node for node in nodes if "tangents" not in str(node.target)]
+
+
+def _results(graph: GraphModule) -> list[Any]:
+    (output,) = graph.graph.find_nodes(op="output")
+    return list(output.args[0])
+
+
+def _storage(node: Node) -> StorageWeakRef:
+    return StorageWeakRef(node.meta["val"].untyped_storage())
