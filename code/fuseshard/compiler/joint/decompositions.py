@@ -12,8 +12,9 @@ from torch.fx import GraphModule
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn import functional
 
+from fuseshard.compiler.joint.graphs import op_name
 from fuseshard.compiler.joint.records import Lowering
-from fuseshard.compiler.joint.trace import Table, op_name
+from fuseshard.compiler.joint.trace import Table
 
 ROWS, WIDTH, RESULTS = 7, 12, 5
 """sizes of the examples: none divides another"""

@@ -55,6 +55,23 @@ def rms_norm_backward(
     return scale * (inner - through_scale), (tangent * normed).sum(dim=0)
 
 
+def forgetful_backward(
+    x: torch.Tensor, weight: torch.Tensor, tangent: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Differentiate `rms_norm` as if the scale were a constant: the mistake to look out for.
+
+    Args:
+        x: [R, D]; not modified.
+        weight: [D].
+        tangent: [R, D], the gradient of the result.
+
+    Returns:
+        What is wrong for `x`, [R, D], and right for `weight`, [D].
+    """
+    scale = torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + EPSILON)
+    return scale * tangent * weight, (tangent * x * scale).sum(dim=0)
+
+
 def wave(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """Sum exp(sin(x w)) over the columns: all that its backward pass keeps are intermediates.
 

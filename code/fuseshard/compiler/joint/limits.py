@@ -143,7 +143,7 @@ def _second(wrap: Wrap) -> torch.Tensor:
 
 
 def wave_inputs() -> tuple[torch.Tensor, torch.Tensor]:
-    """Make inputs for `wave`, of which all that its backward pass keeps are intermediates.
+    """Make inputs for `wave`, of which its backward pass keeps none, only what comes of them.
 
     Returns:
         x, [7, 5], and a weight, [5, 3]; both require a gradient.
@@ -152,8 +152,8 @@ def wave_inputs() -> tuple[torch.Tensor, torch.Tensor]:
     return _input(), torch.randn(5, 3, generator=generator).requires_grad_()
 
 
-def wave_second(wrap: Wrap) -> torch.Tensor:
-    """Differentiate `wave`'s penalty, eager or compiled.
+def wave_bend(wrap: Wrap) -> torch.Tensor:
+    """Differentiate `wave`'s penalty with torch.autograd.grad, eager or compiled.
 
     Args:
         wrap: `compiled`, or a function that returns its argument.
@@ -163,3 +163,14 @@ def wave_second(wrap: Wrap) -> torch.Tensor:
     """
     x, weight = wave_inputs()
     return slope_and_bend(wrap(wave), x, weight)
+
+
+def wave_bend_by_backward(wrap: Wrap) -> None:
+    """Differentiate the same penalty, this time with `.backward()`, which visits every node.
+
+    Args:
+        wrap: `compiled`, or a function that returns its argument.
+    """
+    x, weight = wave_inputs()
+    (slope,) = torch.autograd.grad(wrap(wave)(x, weight).sum(), x, create_graph=True)
+    slope.square().sum().backward()

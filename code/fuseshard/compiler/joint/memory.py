@@ -7,7 +7,9 @@ Each piece of memory counts once, however many tensors look at it, and what live
 from collections.abc import Callable, Iterable
 
 import torch
+from torch import nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
 
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.joint.trace import memory_budget
@@ -69,6 +71,28 @@ def compiled_bytes(
     for tensor in node.saved_tensors:
         meter.see(tensor)
     return meter.num_bytes
+
+
+def kept_bytes(
+    way: str, fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, module: nn.Module
+) -> int:
+    """Count what a function keeps for its backward pass, run in one of several ways.
+
+    Args:
+        way: "eager", "checkpoint" (all of it, in eager mode), or a memory budget such as "0.5".
+        fn: function of `x` that uses the parameters of `module`.
+        x: requires a gradient; not modified.
+        module: its parameters don't count.
+
+    Returns:
+        Bytes.
+    """
+    free = list(module.parameters())
+    if way == "eager":
+        return eager_bytes(fn, x, free=free)
+    if way == "checkpoint":
+        return eager_bytes(lambda x: checkpoint(fn, x, use_reentrant=False), x, free=free)
+    return compiled_bytes(fn, x, free=free, budget=float(way))
 
 
 class _Meter:

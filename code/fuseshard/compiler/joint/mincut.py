@@ -16,11 +16,19 @@ import torch
 # torch's own partitioner, and its merging of equal expressions. Both are read, not rebuilt.
 from torch._functorch.compile_utils import fx_graph_cse
 from torch._functorch.partitioners import OpTypes, get_default_op_list
-from torch.fx import Graph, GraphModule, Node
+from torch.fx import GraphModule, Node
 
+from fuseshard.compiler.joint.graphs import (
+    is_tangent,
+    num_bytes,
+    op_name,
+    primals_of,
+    results_of,
+    split,
+)
 from fuseshard.compiler.joint.maxflow import Capacities, max_flow
 from fuseshard.compiler.joint.records import BACKWARD, SOURCE, Flow, Value
-from fuseshard.compiler.joint.trace import Partitioner, op_name
+from fuseshard.compiler.joint.trace import Partitioner
 
 NEARER_IS_CHEAPER = 1.1
 """torch's factor for each step away from the backward pass: of two equal tensors, the later one"""
@@ -97,32 +105,6 @@ def merged(joint: GraphModule) -> GraphModule:
     return joint
 
 
-def split(joint: GraphModule, saved: Sequence[str], num_outputs: int) -> list[GraphModule]:
-    """Copy a joint graph twice: up to what is saved, and from there on.
-
-    Args:
-        joint: not modified.
-        saved: names of the tensors that pass from one to the other.
-        num_outputs: results of the function.
-
-    Returns:
-        Forward and backward graph. What both need and nobody saved is in both.
-
-    Raises:
-        ValueError: a gradient needs a tensor that can't be computed from what is saved.
-    """
-    by_name = {node.name: node for node in joint.graph.nodes}
-    kept = [by_name[name] for name in saved]
-    inputs = joint.graph.find_nodes(op="placeholder")
-    primals = [node for node in inputs if not _is_tangent(node)]
-    tangents = [node for node in inputs if _is_tangent(node)]
-    results = _results(joint)
-    return [
-        _copied(joint, primals, [*results[:num_outputs], *kept]),
-        _copied(joint, [*kept, *tangents], results[num_outputs:]),
-    ]
-
-
 def partitioner(**rules: Any) -> Partitioner:
     """Make of all this a partitioner that AOTAutograd can call.
 
@@ -139,7 +121,7 @@ def partitioner(**rules: Any) -> Partitioner:
         **_settings: Any,
     ) -> tuple[GraphModule, GraphModule]:
         merged(joint)
-        primals = [n for n in joint.graph.find_nodes(op="placeholder") if not _is_tangent(n)]
+        primals = primals_of(joint)
         static = {primals[index].name for index in static_lifetime_input_indices or ()}
         saved, _ = cheapest_cut(values_of(joint, num_fwd_outputs, static=static, **rules))
         forward, backward = split(joint, saved, num_fwd_outputs)
@@ -173,8 +155,8 @@ class _Reader:
         cls, joint: GraphModule, num_outputs: int, static: Collection[str], *, pin: bool
     ) -> "_Reader":
         """Sort the nodes of a joint graph."""
-        results = _results(joint)
-        backward = _downstream(n for n in joint.graph.nodes if _is_tangent(n))
+        results = results_of(joint)
+        backward = _downstream(n for n in joint.graph.nodes if is_tangent(n))
         candidates = {n for n in joint.graph.nodes if n.op != "output" and n not in backward}
         primals = {n for n in candidates if n.op == "placeholder"}
         forward = _upstream(results[:num_outputs]) | primals
@@ -208,7 +190,7 @@ class _Reader:
             name=node.name,
             op=op_name(node),
             shape=shape,
-            num_bytes=_num_bytes(node),
+            num_bytes=num_bytes(node),
             distance=self.distances[node],
             capacity=self._capacity(node),
             users=tuple(users),
@@ -221,7 +203,7 @@ class _Reader:
         if not isinstance(node.meta["val"], torch.Tensor):
             return inf  # several results at once can't be saved; each of them can
         steps = max(min(self.distances[node], 100), 1)
-        weighted = int(_num_bytes(node) * NEARER_IS_CHEAPER**steps)
+        weighted = int(num_bytes(node) * NEARER_IS_CHEAPER**steps)
         in_memory = node.op == "placeholder" or not all(
             self._fuses(node, user) for user in node.users
         )
@@ -238,7 +220,7 @@ class _Reader:
         if self._read_from_memory(node):
             return "has to be in memory"
         sources = [arg for arg in node.args if isinstance(arg, Node)]
-        if SMALLER_BY * _num_bytes(node) < sum(_num_bytes(source) for source in sources):
+        if SMALLER_BY * num_bytes(node) < sum(num_bytes(source) for source in sources):
             return "a reduction"
         return ""
 
@@ -255,40 +237,6 @@ class _Reader:
         if op_name(user) == "aten.cat":
             return True
         return self.ops.is_fusible(maker) and self.ops.is_fusible(user)
-
-
-def _copied(joint: GraphModule, inputs: Sequence[Node], outputs: Sequence[Any]) -> GraphModule:
-    """Copy the part of a graph that leads from some nodes to others."""
-    graph = Graph()
-    copies: dict[Node, Node] = {}
-    for node in inputs:
-        copies[node] = graph.placeholder(node.name)
-        copies[node].meta = node.meta
-    for node in joint.graph.nodes:
-        is_ready = node.op == "call_function" and all(n in copies for n in node.all_input_nodes)
-        if is_ready and node not in copies:
-            copies[node] = graph.node_copy(node, copies.__getitem__)
-    missing = [node.name for node in outputs if isinstance(node, Node) and node not in copies]
-    if missing:
-        raise ValueError(
-            f"split: {missing} can't be computed from {[node.name for node in inputs]}, must be "
-            "(a cut has to lie on every way to the backward pass); save more."
-        )
-    output = graph.output(tuple(copies.get(n) if isinstance(n, Node) else n for n in outputs))
-    # AOTAutograd reads descriptions of the results there; None for each is allowed.
-    output.meta["desc"] = [None] * len(outputs)
-    graph.eliminate_dead_code()
-    return GraphModule(joint, graph)
-
-
-def _is_tangent(node: Node) -> bool:
-    return node.op == "placeholder" and "tangents" in str(node.target)
-
-
-def _results(joint: GraphModule) -> list[Any]:
-    (output,) = joint.graph.find_nodes(op="output")
-    results = output.args[0]
-    return list(results) if isinstance(results, (list, tuple)) else [results]
 
 
 def _downstream(nodes: Iterable[Node]) -> set[Node]:
@@ -309,9 +257,3 @@ def _upstream(nodes: Iterable[Any]) -> set[Node]:
             found.add(node)
             waiting += node.all_input_nodes
     return found
-
-
-def _num_bytes(node: Node) -> int:
-    parts = node.meta["val"]
-    tensors = parts if isinstance(parts, (list, tuple)) else [parts]
-    return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))

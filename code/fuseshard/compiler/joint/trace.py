@@ -5,7 +5,7 @@ operator, as the backend `aot_eager_decomp_partition` runs them: Inductor would 
 halves, and takes part here only with its table of decompositions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -20,15 +20,17 @@ import torch._functorch.config
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition, min_cut_rematerialization_partition
 from torch._inductor.decomposition import select_decomp_table
-from torch.fx import GraphModule, Node
-from torch.multiprocessing.reductions import StorageWeakRef
+from torch.fx import GraphModule
 
 from fuseshard.compiler.isolate import isolated
-from fuseshard.compiler.joint.records import Kind, Saved
-from fuseshard.compiler.text import clean
+from fuseshard.compiler.joint.graphs import primals_of, readable, results_of, saved_of
+from fuseshard.compiler.joint.records import Saved
 
 Partitioner = Callable[..., tuple[GraphModule, GraphModule]]
 """joint graph, inputs, num_fwd_outputs=..., static_lifetime_input_indices=... -> two graphs"""
+
+Backward = Callable[..., Sequence[torch.Tensor]]
+"""arguments of a function and a tangent -> a gradient for each argument"""
 
 Table = Mapping[Any, Callable[..., Any]]
 """operator -> the function that decomposes it"""
@@ -70,7 +72,7 @@ class Traced:
         """Names of the inputs that are parameters."""
         return frozenset(
             node.name
-            for node, value in zip(_primals(self.joint), self.inputs, strict=True)
+            for node, value in zip(primals_of(self.joint), self.inputs, strict=True)
             if isinstance(value, torch.nn.Parameter)
         )
 
@@ -135,6 +137,47 @@ def compiled_with(
     return compiled
 
 
+def differences_from_eager(
+    fn: Callable[..., torch.Tensor],
+    args: Sequence[torch.Tensor],
+    tangent: torch.Tensor,
+    *,
+    cuts: Mapping[str, Partitioner],
+    by_hand: Mapping[str, Backward],
+) -> dict[str, float]:
+    """Differentiate a function in several ways, and compare the gradients with eager autograd's.
+
+    Args:
+        fn: of tensors.
+        args: its arguments, all of which get a gradient; not modified.
+        tangent: gradient of its result.
+        cuts: name -> what cuts the joint graph of the compiled function.
+        by_hand: name -> a backward pass of arguments and tangent.
+
+    Returns:
+        Name -> largest absolute difference of any gradient.
+    """
+    tracked = [arg.detach().requires_grad_() for arg in args]
+    expected = torch.autograd.grad(fn(*tracked), tracked, tangent)
+    found: dict[str, Sequence[torch.Tensor]] = {
+        name: backward(*args, tangent) for name, backward in by_hand.items()
+    }
+    for name, cut in cuts.items():
+        result = compiled_with(fn, cut)(*tracked)
+        found[name] = torch.autograd.grad(result, tracked, tangent)
+    return {name: largest_difference(got, expected) for name, got in found.items()}
+
+
+def largest_difference(got: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> float:
+    """Return the largest absolute difference between tensors of two sequences.
+
+    Args:
+        got: what to judge.
+        expected: as many tensors, of the same shapes.
+    """
+    return max(float((a - b).abs().max()) for a, b in zip(got, expected, strict=True))
+
+
 @contextmanager
 def memory_budget(budget: float) -> Iterator[None]:
     """Cut with a memory budget what is compiled meanwhile.
@@ -146,60 +189,6 @@ def memory_budget(budget: float) -> Iterator[None]:
     # Obsolete when torch.compile takes the budget as an option. Checked on torch 2.11 and 2.13.
     with torch._functorch.config.patch(activation_memory_budget=budget):
         yield
-
-
-def readable(graph: GraphModule) -> str:
-    """Print a graph as Python with shapes.
-
-    Args:
-        graph: of `Traced` or `Halves`.
-    """
-    return clean(graph.print_readable(print_output=False))
-
-
-def saved_of(joint: GraphModule, nodes: list[Node], inputs: list[torch.Tensor]) -> list[Saved]:
-    """Describe tensors of a joint graph; a view counts as the memory that it looks at.
-
-    Args:
-        joint: the graph.
-        nodes: which of its nodes.
-        inputs: what its primals stand for.
-    """
-    kinds: dict[StorageWeakRef, Kind] = {
-        _storage(node): "parameter" if isinstance(value, torch.nn.Parameter) else "input"
-        for node, value in zip(_primals(joint), inputs, strict=True)
-    }
-    return [
-        Saved(
-            name=node.name,
-            op=op_name(node),
-            shape=tuple(node.meta["val"].shape),
-            kind=kinds.get(_storage(node), "activation"),
-            num_bytes=node.meta["val"].untyped_storage().nbytes(),
-        )
-        for node in nodes
-    ]
-
-
-def op_name(node: Node) -> str:
-    """Name the operator of a node without its overload, e.g. aten.addmm; "" for an input.
-
-    Args:
-        node: of an ATen graph.
-    """
-    if node.op != "call_function":
-        return ""
-    packet = getattr(node.target, "overloadpacket", None)
-    return str(packet) if packet is not None else getattr(node.target, "__name__", "")
-
-
-def num_ops(graph: GraphModule) -> int:
-    """Count the operators of a graph, the picking of one result of several left out.
-
-    Args:
-        graph: an ATen graph.
-    """
-    return sum(op_name(node) not in ("", "getitem") for node in graph.graph.nodes)
 
 
 @dataclass
@@ -241,7 +230,7 @@ class _Log:
         return made[0]
 
     def _described(self, joint: GraphModule, forward: GraphModule, backward: GraphModule) -> Halves:
-        kept = [node for node in _results(forward)[self.num_outputs :] if node is not None]
+        kept = [node for node in results_of(forward)[self.num_outputs :] if node is not None]
         by_name = {node.name: node for node in joint.graph.nodes}
         own = [by_name.get(node.name, node) for node in kept]
         return Halves(
@@ -262,17 +251,3 @@ def _uncompiled(graph: GraphModule, inputs: Any) -> Callable[[list[Any]], Any]:
     # torch's mark for functions that take one list; checked on torch 2.11 and 2.13.
     call._boxed_call = True  # type: ignore[attr-defined]
     return call
-
-
-def _primals(joint: GraphModule) -> list[Node]:
-    nodes = joint.graph.find_nodes(op="placeholder")
-    return [node for node in nodes if "tangents" not in str(node.target)]
-
-
-def _results(graph: GraphModule) -> list[Any]:
-    (output,) = graph.graph.find_nodes(op="output")
-    return list(output.args[0])
-
-
-def _storage(node: Node) -> StorageWeakRef:
-    return StorageWeakRef(node.meta["val"].untyped_storage())

@@ -7,6 +7,7 @@ the wrong line.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 
 from fuseshard.show.choices import Choice, choose
@@ -82,7 +83,7 @@ def pure_source(code: str) -> Source:
     ]
     caption = word("The same function without a write in the middle")
     return annotated_source(
-        "pure-graph", caption, code.strip(), language="python", notes=notes, folded=False
+        "pure-graph", caption, _narrow(code.strip()), language="python", notes=notes, folded=False
     )
 
 
@@ -95,7 +96,7 @@ def engine_source(graph: str) -> Source:
     ]
     caption = word("One backward pass as compiled autograd captured it, across the graph break")
     return annotated_source(
-        "engine-graph", caption, _without_addresses(graph), language="python", notes=notes
+        "engine-graph", caption, _without_counters(graph), language="python", notes=notes
     )
 
 
@@ -146,16 +147,25 @@ def _stage(name: str, graph: str) -> Source:
 
 
 def _narrow(graph: str) -> str:
-    """Drop what would push lines out of the page: the clearing of names, and module paths."""
-    graph = re.sub(r";  (?:\w+ = )+None$", "", graph, flags=re.MULTILINE)
-    graph = graph.replace("torch.ops.aten.", "aten.")
-    return re.sub(r"^ {4}(?= )", "", graph, flags=re.MULTILINE)
+    """Drop what would push lines out of the page, or what no reader needs, of a printed graph."""
+    for found, put in (
+        (r"^class GraphModule.*\n|^class inner_f.*\n", ""),
+        (r";  (?:\w+ = )+None$", ""),
+        (r"^\n.* = fx_pytree\..*\n", ""),
+        (r"^ *\w+ = L_\w+\n", ""),
+        (r"# File: \S+ in \w+, code: ", "# "),
+        (r"torch\.ops\.aten\.", "aten."),
+    ):
+        graph = re.sub(found, put, graph, flags=re.MULTILINE)
+    return textwrap.dedent(graph)
 
 
-def _without_addresses(graph: str) -> str:
-    """Keep of the places in files only the nodes of the engine, and of names the readable part."""
+def _without_counters(graph: str) -> str:
+    """Name the engine's nodes in the order of the graph, and drop torch's own places in files."""
     graph = re.sub(r"^ *# File: <eval_with_key>.*\n", "", graph, flags=re.MULTILINE)
     graph = re.sub(r"# File: compiled_autograd\.py:\d+ in set_node_origin, code:", "#", graph)
-    graph = re.sub(r"\baot\d+_", "", graph)
+    ids = list(dict.fromkeys(re.findall(r"\baot\d+_", graph)))
+    for index, name in enumerate(ids, start=1):
+        graph = graph.replace(name, f"node{index}_")
     graph = re.sub(r"torch__dynamo_compiled_autograd_(?:ops_)?", "", graph)
     return _narrow(re.sub(r"(CompiledFunctionBackward)\d+", r"\1", graph))

@@ -10,9 +10,6 @@ from fuseshard.show.records import Cell, Column, Number, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
-_SHORTENED_FROM = 60
-"""characters of an error's message that a table shows"""
-
 
 def lowering_table(lowerings: Sequence[Lowering], sizes: Mapping[str, int]) -> Table:
     """Show what single lines of Python become, with each table of decompositions.
@@ -28,7 +25,7 @@ def lowering_table(lowerings: Sequence[Lowering], sizes: Mapping[str, int]) -> T
     }
     caption = word("Operators of the forward pass, and how many there are with the backward pass.")
     table = TableBuilder("decompositions", caption)
-    table.code(word("Python"), [lowering.python for lowering in lowerings])
+    table.code(plain("Python"), [lowering.python for lowering in lowerings])
     for name, head in heads.items():
         if name != "core":
             table.code(head, [", ".join(lowering.ops[name]) for lowering in lowerings])
@@ -68,7 +65,7 @@ def bytes_table(counts: Mapping[str, tuple[int, int]], formulas: Mapping[str, in
 
     Args:
         counts: way -> bytes with library calls, bytes with the operators spelled out; ways are
-            "eager", "compiled", "0.99", "0.0" and "checkpoint".
+            "eager", "1.0", "0.99", "0.0" (budgets) and "checkpoint".
         formulas: way -> bytes, for those that have one.
 
     Raises:
@@ -76,7 +73,7 @@ def bytes_table(counts: Mapping[str, tuple[int, int]], formulas: Mapping[str, in
     """
     names: dict[str, Text] = {
         "eager": word("eager"),
-        "compiled": word("compiled"),
+        "1.0": word("compiled"),
         "0.99": word("compiled, budget 0.99"),
         "0.0": word("compiled, budget 0"),
         "checkpoint": word("eager, torch.utils.checkpoint"),
@@ -102,7 +99,7 @@ def gradient_table(differences: Mapping[str, float]) -> Table:
 
     Args:
         differences: way -> largest absolute difference; ways are "by hand", "eager cut",
-            "min-cut", "budget 0", "own cut" and "without the second term".
+            "min-cut", "own cut", "budget 0" and "forgetful".
     """
     names: dict[str, Text] = {
         "by hand": word("backward pass by hand"),
@@ -110,7 +107,7 @@ def gradient_table(differences: Mapping[str, float]) -> Table:
         "min-cut": word("AOTAutograd, cut by torch"),
         "own cut": word("AOTAutograd, cut by our partitioner"),
         "budget 0": word("AOTAutograd, only inputs kept"),
-        "without the second term": word("by hand, without the term through the scale"),
+        "forgetful": word("by hand, without the term through the scale"),
     }
     heads = (Column(word("Computed by")), Column(word("Difference"), numeric=True))
     rows: list[tuple[Cell, ...]] = [
@@ -159,10 +156,27 @@ def trial_table(trials: Sequence[Trial]) -> Table:
     return table.build()
 
 
+def bend_table(gradients: Mapping[str, Sequence[float]]) -> Table:
+    """Put a row of a gradient beside what it should be.
+
+    Args:
+        gradients: "eager", "compiled" and "rest" -> numbers of one row.
+    """
+    names: dict[str, Text] = {
+        "eager": word("eager"),
+        "compiled": word("compiled"),
+        "rest": plain("3x²"),
+    }
+    table = TableBuilder("bend", word("First row of the gradient of a penalty on the slope."))
+    table.texts(word("Computed by"), [names[name] for name in gradients])
+    for column, numbers in enumerate(zip(*gradients.values(), strict=True)):
+        table.numbers(plain(f"x[0, {column}]"), list(numbers))
+    return table.build()
+
+
 def _outcome(error: str, difference: float | None) -> Text:
     if error:
-        short = error if len(error) <= _SHORTENED_FROM else f"{error[:_SHORTENED_FROM].rstrip()} …"
-        return word("error: {message}", message=short)
+        return word("error: {message}", message=error.split(": ", maxsplit=1)[0])
     if difference is None:
         return word("a gradient")
     return word("a gradient, {difference} from eager's", difference=magnitude(difference))
