@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+from torch.func import grad
 
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.joint.examples import ladder, rms_norm, wave
@@ -163,6 +164,26 @@ def wave_bend(wrap: Wrap) -> torch.Tensor:
     """
     x, weight = wave_inputs()
     return slope_and_bend(wrap(wave), x, weight)
+
+
+def wave_bend_inside(wrap: Wrap) -> torch.Tensor:
+    """Differentiate the same penalty, with the slope taken inside by torch.func.grad.
+
+    Args:
+        wrap: `compiled`, or a function that returns its argument.
+
+    Returns:
+        Gradient of the penalty, see `slope_and_bend`.
+    """
+
+    def slope_of(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        slope: torch.Tensor = grad(lambda x: wave(x, weight).sum())(x)
+        return slope
+
+    x, weight = wave_inputs()
+    penalty = wrap(slope_of)(x, weight).square().sum() + x.pow(3).sum()
+    (gradient,) = torch.autograd.grad(penalty, x)
+    return gradient
 
 
 def wave_bend_by_backward(wrap: Wrap) -> None:

@@ -160,12 +160,13 @@ def bend_table(gradients: Mapping[str, Sequence[float]]) -> Table:
     """Put a row of a gradient beside what it should be.
 
     Args:
-        gradients: "eager", "compiled" and "rest" -> numbers of one row.
+        gradients: "eager", "compiled", "rest" and "inside" -> numbers of one row.
     """
     names: dict[str, Text] = {
         "eager": word("eager"),
         "compiled": word("compiled"),
         "rest": plain("3x²"),
+        "inside": word("compiled, the slope taken inside"),
     }
     table = TableBuilder("bend", word("First row of the gradient of a penalty on the slope."))
     table.texts(word("Computed by"), [names[name] for name in gradients])
