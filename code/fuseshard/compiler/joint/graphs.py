@@ -81,6 +81,24 @@ def num_bytes(node: Node) -> int:
     return sum(t.numel() * t.element_size() for t in tensors if isinstance(t, torch.Tensor))
 
 
+def duplicate(joint: GraphModule) -> GraphModule:
+    """Copy a joint graph node by node, so that a partitioner may change the copy.
+
+    copy.deepcopy would also copy what describes the arguments, with a deprecated call of torch's.
+
+    Args:
+        joint: not modified.
+    """
+    graph = Graph()
+    results = graph.graph_copy(joint.graph, {})
+    (output,) = joint.graph.find_nodes(op="output")
+    graph.output(results).meta = dict(output.meta)
+    graph.set_codegen(joint.graph._codegen)
+    copy = GraphModule(joint, graph)
+    copy.meta = dict(joint.meta)
+    return copy
+
+
 def saved_of(joint: GraphModule, nodes: list[Node], inputs: list[torch.Tensor]) -> list[Saved]:
     """Describe tensors of a joint graph; a view counts as the memory that it looks at.
 

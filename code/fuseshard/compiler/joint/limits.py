@@ -129,10 +129,9 @@ def _hook(wrap: Wrap) -> torch.Tensor:
 
 def _changed(wrap: Wrap) -> torch.Tensor:
     x = _input()
-    inner = x * 1
-    result = wrap(ladder)(inner)
-    with torch.no_grad():
-        inner.add_(1)
+    result = wrap(ladder)(x)
+    with torch.no_grad():  # as an optimizer would
+        x.add_(1)
     (gradient,) = torch.autograd.grad(result.sum(), x)
     return gradient
 

@@ -7,7 +7,6 @@ halves, and takes part here only with its table of decompositions.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +22,7 @@ from torch._inductor.decomposition import select_decomp_table
 from torch.fx import GraphModule
 
 from fuseshard.compiler.isolate import isolated
-from fuseshard.compiler.joint.graphs import primals_of, readable, results_of, saved_of
+from fuseshard.compiler.joint.graphs import duplicate, primals_of, readable, results_of, saved_of
 from fuseshard.compiler.joint.records import Saved
 
 Partitioner = Callable[..., tuple[GraphModule, GraphModule]]
@@ -220,10 +219,10 @@ class _Log:
     def _partition(
         self, joint: GraphModule, inputs: Any, *, num_fwd_outputs: int, **settings: Any
     ) -> tuple[GraphModule, GraphModule]:
-        self.joint, self.num_outputs = deepcopy(joint), num_fwd_outputs
+        self.joint, self.num_outputs = duplicate(joint), num_fwd_outputs
         made = []
         for name, partitioner in self.partitioners.items():
-            copy = deepcopy(joint)
+            copy = duplicate(joint)
             pair = partitioner(copy, inputs, num_fwd_outputs=num_fwd_outputs, **settings)
             self.halves[name] = self._described(joint, *pair)
             made.append(pair)
