@@ -25,6 +25,7 @@ from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.records import Comparison, Timing
 from fuseshard.measure.statistics import paired_ratio, quartiles
 from fuseshard.show.chapters.aotautograd import budgets, flow, graphs, tables
+from fuseshard.show.chapters.aotautograd import training as training_step
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Word
 
@@ -212,10 +213,10 @@ def training(peak: Callable[[int], int | None]) -> TrainingSweep:
 def test_a_recorded_training_step_is_drawn_with_its_peaks() -> None:
     sweep = training(lambda size: 2**21 * size)
     outcome = Outcome(experiment_id="e", state="recorded", note="", available=sweep)
-    figure = budgets.training_figure(outcome)
+    figure = training_step.training_figure(outcome)
     assert isinstance(figure, Figure)
     assert [trace["x"] for trace in figure.figure["data"]] == [[16.0], [4.0], [12.0], [2.0]]
-    finding = str(budgets.training_finding(sweep))
+    finding = str(training_step.training_finding(sweep))
     assert "16.0 MiB in eager mode" in finding
     assert "budget 0.0 is 1.25× as fast as eager mode" in finding
 
@@ -224,10 +225,10 @@ def test_a_missing_recording_is_named() -> None:
     outcome = Outcome(
         experiment_id="aotautograd.budgets-gpu", state="not recorded yet", note="", available=None
     )
-    shown = budgets.training_figure(outcome)
+    shown = training_step.training_figure(outcome)
     assert isinstance(shown, Word)
     assert "record --only aotautograd.budgets-gpu" in str(shown)
-    assert str(budgets.training_finding(None)) == "nothing is recorded yet"
+    assert str(training_step.training_finding(None)) == "nothing is recorded yet"
 
 
 def test_lines_of_python_stand_beside_their_operators() -> None:

@@ -58,7 +58,7 @@ def transforms() -> dict[str, Callable[[], Fn]]:
 
 
 def compile_transform(name: str) -> Transformed:
-    """Compile one of `transforms` without allowing a graph break, and compare it with eager mode.
+    """Compile one of `transforms` into one graph, and compare it with eager mode.
 
     Args:
         name: one of their names.

@@ -93,13 +93,7 @@ def budget_sweep(
     distinct = dict.fromkeys(variants.values())
     comparison = compare({name: steps[name] for name in distinct}, rounds=ROUNDS, budget_s=budget_s)
     points = tuple(
-        BudgetPoint(
-            budget=float(name),
-            saved=halves.saved,
-            recomputed=repeated_ops(halves),
-            flop=_flop(steps[name]),
-        )
-        for name, halves in traced.halves.items()
+        _point(float(name), halves, steps[name]) for name, halves in traced.halves.items()
     )
     return BudgetSweep(
         points=points,
@@ -166,6 +160,12 @@ def _variants(halves: dict[str, Halves]) -> dict[str, str]:
     }
 
 
+def _point(budget: float, halves: Halves, run: Callable[[], object]) -> BudgetPoint:
+    return BudgetPoint(
+        budget=budget, saved=halves.saved, recomputed=repeated_ops(halves), flop=_flop(run)
+    )
+
+
 def _flop(run: Callable[[], object]) -> int:
     with FlopCounterMode(display=False) as counter:
         run()
@@ -202,9 +202,7 @@ def training_sweep(
     """
     model = MiniGPT(config).to(device, torch.bfloat16)
     parameters = list(model.parameters())
-    generator = torch.Generator().manual_seed(0)
-    shape = (2, batch, config.context)
-    tokens, targets = torch.randint(config.vocabulary, shape, generator=generator).to(device)
+    tokens, targets = _data(config, batch, device)
     losses = _losses(model, budgets, backend)
     steps = {
         name: partial(_step, loss, tokens, targets, parameters) for name, loss in losses.items()
@@ -215,11 +213,9 @@ def training_sweep(
             steps[name]()  # compiles
         # Saved-tensor hooks hear of a compiled function's tensors as well.
         saved = eager_bytes(loss, tokens, targets, free=[*parameters, tokens, targets])
-        points.append(
-            TrainingPoint(name=name, saved_bytes=saved, peak_bytes=_peak_bytes(steps[name], device))
-        )
-    clock_device = None if device == "cpu" else device
-    comparison = compare(steps, budget_s=budget_s, device=clock_device)
+        peak = _peak_bytes(steps[name], device)
+        points.append(TrainingPoint(name=name, saved_bytes=saved, peak_bytes=peak))
+    comparison = compare(steps, budget_s=budget_s, device=None if device == "cpu" else device)
     return TrainingSweep(
         device=device,
         dtype="bfloat16",
@@ -232,6 +228,13 @@ def training_sweep(
         comparison=replace(comparison, origin=None),
         origin=comparison.origin,
     )
+
+
+def _data(config: MiniGPTConfig, batch: int, device: str) -> torch.Tensor:
+    """Draw tokens and, as if they followed, next tokens: [2, B, T]."""
+    generator = torch.Generator().manual_seed(0)
+    shape = (2, batch, config.context)
+    return torch.randint(config.vocabulary, shape, generator=generator).to(device)
 
 
 def _losses(model: MiniGPT, budgets: Sequence[float], backend: str) -> Mapping[str, Loss]:

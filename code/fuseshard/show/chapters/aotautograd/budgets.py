@@ -1,35 +1,21 @@
-"""Memory budgets: what each saves, and what it costs, here and on a GPU."""
+"""Memory budgets: what each saves, and what it costs, operator by operator on a CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from fuseshard import palette
-from fuseshard.compiler.joint.records import BudgetPoint, BudgetSweep, Saved, TrainingSweep
-from fuseshard.measure.records import Comparison, Timing
-from fuseshard.palette import Mark
+from fuseshard.compiler.joint.records import BudgetPoint, BudgetSweep, Saved
+from fuseshard.measure.records import Timing
 from fuseshard.show.cards import origin_line
-from fuseshard.show.charts.comparison import finding
+from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding, timed_point
 from fuseshard.show.charts.variants import verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import duration, number, size, time_unit
+from fuseshard.show.numbers import number, size, time_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
-
-_MIB = 2.0**20
-
-
-class HasTraining(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> TrainingSweep | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def budget_choice(sweep: BudgetSweep, *, width: int) -> Choice:
@@ -55,8 +41,13 @@ def trade_figure(sweep: BudgetSweep) -> Figure:
     drawing.layout["showlegend"] = False
     for point, timing in timed:
         label = plain(str(point.budget))
-        _timed_point(
-            drawing, label, point.activation_bytes, timing, palette.COMPILED, unit_s=unit_s
+        timed_point(
+            drawing,
+            label,
+            palette.COMPILED,
+            num_bytes=point.activation_bytes,
+            timing=timing,
+            unit_s=unit_s,
         )
     first, last = timed[0], timed[-1]
     caption = word(
@@ -83,112 +74,7 @@ def time_finding(sweep: BudgetSweep, budget: float) -> Word:
         sweep: from `compiler.joint.budget`.
         budget: one of its budgets.
     """
-    return _time_finding(sweep.comparison, sweep.variants[str(budget)], sweep.variants["1.0"])
-
-
-def training_figure(outcome: HasTraining) -> Figure | Word:
-    """Draw a recorded training step at several budgets, or say how to record it.
-
-    Args:
-        outcome: of the experiment, called on any machine.
-    """
-    sweep = outcome.available
-    if sweep is None:
-        return word(
-            "Not recorded yet: {experiment} needs a CUDA GPU; on a machine with one, run "
-            "`python -m fuseshard record --only {experiment}`.",
-            experiment=outcome.experiment_id,
-        )
-    timings = [sweep.comparison[point.name] for point in sweep.points]
-    symbol, unit_s = time_unit(timing.median_s for timing in timings)
-    drawing = FigureBuilder("training-trade")
-    drawing.x_axis(word("peak memory of a step (MiB)"), rangemode="tozero")
-    drawing.y_axis(word("time of a step ({unit})", unit=symbol), rangemode="tozero")
-    drawing.layout["showlegend"] = False
-    for point, timing in zip(sweep.points, timings, strict=True):
-        mark = palette.EAGER if point.name in ("eager", "checkpoint") else palette.COMPILED
-        most = point.peak_bytes or point.saved_bytes
-        _timed_point(drawing, _way(point.name), most, timing, mark, unit_s=unit_s)
-    return drawing.build(
-        caption=word(
-            "A training step of MiniGPT with {layers} layers of width {width} on {tokens} tokens: "
-            "{finding}.",
-            layers=sweep.num_layers,
-            width=sweep.width,
-            tokens=number(sweep.batch * sweep.tokens),
-            finding=training_finding(sweep),
-        ),
-        alt=word("One point for eager mode, one with checkpoints, and one for each budget."),
-        table=_training_table(sweep),
-        origin=origin_line(sweep.origin),
-    )
-
-
-def training_finding(sweep: TrainingSweep | None) -> Word:
-    """Say in a clause what the default budget and a budget of 0 do to memory and time.
-
-    Args:
-        sweep: live or recorded; None if it isn't recorded yet.
-    """
-    if sweep is None:
-        return word("nothing is recorded yet")
-    peaks = {point.name: point.peak_bytes or point.saved_bytes for point in sweep.points}
-    return word(
-        "the peak is {eager} in eager mode, {checkpoint} with checkpoints, {one} compiled at "
-        "budget 1 and {zero} at budget 0; {finding}",
-        eager=size(peaks["eager"]),
-        checkpoint=size(peaks["checkpoint"]),
-        one=size(peaks["1.0"]),
-        zero=size(peaks["0.0"]),
-        finding=_time_finding(sweep.comparison, "0.0", "eager"),
-    )
-
-
-def _time_finding(comparison: Comparison, name: str, baseline: str) -> Word:
-    if name == baseline:
-        return word("that is the same graph")
-    timing = comparison[name]
-    if comparison.baseline.name != baseline or timing.ratio is None:
-        raise ValueError(
-            f"time_finding: the times are compared with {comparison.baseline.name!r}, must be "
-            f"with {baseline!r}; time that one first."
-        )
-    return finding(timing, timing.ratio, _in_sentence(baseline), _in_sentence(name))
-
-
-def _in_sentence(name: str) -> Text:
-    if name == "eager":
-        return word("eager mode")
-    return word("budget {budget}", budget=name)
-
-
-def _way(name: str) -> Text:
-    known: dict[str, Text] = {"eager": word("eager"), "checkpoint": word("eager, checkpoints")}
-    return known.get(name) or plain(name)
-
-
-def _timed_point(
-    drawing: FigureBuilder,
-    label: Text,
-    kept_bytes: int,
-    timing: Timing,
-    mark: Mark,
-    *,
-    unit_s: float,
-) -> None:
-    x, y = kept_bytes / _MIB, timing.median_s / unit_s
-    bar = {
-        "type": "data",
-        "symmetric": False,
-        "array": [timing.high_s / unit_s - y],
-        "arrayminus": [y - timing.low_s / unit_s],
-        "color": mark.light,
-        "thickness": 2,
-        "width": 5,
-    }
-    hover = [f"{size(kept_bytes)}, {duration(timing.median_s)}"]
-    drawing.points(label, [x], [y], mark, hover=hover, error_y=bar)
-    drawing.note(x, y, label, xanchor="left", xshift=9, yshift=9)
+    return ratio_finding(sweep.comparison, sweep.variants[str(budget)], sweep.variants["1.0"])
 
 
 _ROLES: tuple[tuple[str, Callable[[Saved, int], bool]], ...] = (
@@ -231,7 +117,7 @@ def _budget_figure(sweep: BudgetSweep, point: BudgetPoint, width: int) -> Figure
     drawing.rows(rows)
     most = _by_role(sweep.points[0], width)
     here = _by_role(point, width)
-    limit = 1.08 * max(most.values()) / _MIB
+    limit = 1.08 * max(most.values()) / MIB
     drawing.x_axis(word("kept (MiB)"), range=[0, limit])
     drawing.layout["barmode"] = "overlay"
     for label, added, mark in (
@@ -241,7 +127,7 @@ def _budget_figure(sweep: BudgetSweep, point: BudgetPoint, width: int) -> Figure
         values = list(added.values())
         drawing.bars(
             label,
-            [value / _MIB for value in values],
+            [value / MIB for value in values],
             rows,
             mark,
             hover=[size(value) for value in values],
@@ -301,16 +187,3 @@ def _sweep_table(sweep: BudgetSweep) -> Table:
     table.seconds(word("Median"), [timing.median_s for timing in timings])
     table.texts(word("Verdict"), [verdict_word(timing.verdict) for timing in timings])
     return table.build(notes=[word("Budgets that keep the same tensors share one measurement.")])
-
-
-def _training_table(sweep: TrainingSweep) -> Table:
-    timings = [sweep.comparison[point.name] for point in sweep.points]
-    table = TableBuilder("training-steps", word("A training step: memory and time of each way."))
-    table.texts(word("Way"), [_way(point.name) for point in sweep.points])
-    table.sizes(word("Kept for backward"), [point.saved_bytes for point in sweep.points])
-    table.sizes(word("Peak"), [point.peak_bytes for point in sweep.points])
-    table.seconds(word("Median"), [timing.median_s for timing in timings])
-    table.seconds(word("Lower quartile"), [timing.low_s for timing in timings])
-    table.seconds(word("Upper quartile"), [timing.high_s for timing in timings])
-    table.texts(word("Verdict"), [verdict_word(timing.verdict) for timing in timings])
-    return table.build()

@@ -80,8 +80,10 @@ def _figure(values: Sequence[Value], flow: Flow, steps: int, *, with_cut: bool =
     path = flow.paths[steps - 1].nodes if steps and not with_cut else ()
     _bars(drawing)
     _edges(drawing, values, _in_path(path))
-    cut = {start.removesuffix(" in") for start, _ in flow.cut} if with_cut else set()
-    _nodes(drawing, values, used, cut, {name.split()[0] for name in path})
+    marks = dict.fromkeys((name.split()[0] for name in path), palette.MEASURED)
+    if with_cut:
+        marks = {start.removesuffix(" in"): palette.COMPILED for start, _ in flow.cut}
+    _nodes(drawing, values, used, marks)
     name = f"flow-table-{'cut' if with_cut else steps}"
     return drawing.build(
         caption=_caption(flow, steps, with_cut=with_cut),
@@ -184,24 +186,17 @@ def _nodes(
     drawing: FigureBuilder,
     values: Sequence[Value],
     used: Mapping[str, float],
-    cut: set[str],
-    path: set[str],
+    marks: Mapping[str, Mark],
 ) -> None:
     for value in values:
         x, y = _PLACES[value.name]
-        mark = _mark(value.name, cut, path)
+        mark = marks.get(value.name, palette.FORMULA)
         drawing.points(
             plain(_called(value.name)), [x], [y], mark, hover=[f"{number(value.num_bytes)} B"]
         )
         label = f"{_called(value.name)} {number(int(used.get(value.name, 0)))}/"
         label += number(int(value.capacity))
         drawing.note(x, y, plain(label), xanchor="left", xshift=10, font={"color": mark.light})
-
-
-def _mark(name: str, cut: set[str], path: set[str]) -> Mark:
-    if name in cut:
-        return palette.COMPILED
-    return palette.MEASURED if name in path else palette.FORMULA
 
 
 def _table(values: Sequence[Value], used: Mapping[str, float], name: str) -> Table:
