@@ -124,7 +124,7 @@ def _hooks(log: _Log) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(fresh_compile())  # a cache hit would skip the stages after ATen
         stack.enter_context(torch._inductor.config.patch(patches))
-        stack.enter_context(_source_kept(log.source))
+        stack.enter_context(source_kept(log.source))
         handle = torch._dynamo.convert_frame.register_bytecode_hook(
             lambda before, after: log.frames.append((before, after))
         )
@@ -133,8 +133,12 @@ def _hooks(log: _Log) -> Iterator[None]:
 
 
 @contextmanager
-def _source_kept(source: list[str]) -> Iterator[None]:
-    """Have Inductor hand over each module that it writes."""
+def source_kept(source: list[str]) -> Iterator[None]:
+    """Have Inductor hand over each module that it writes while the block runs.
+
+    Args:
+        source: gets one cleaned text a module; a compile found in a cache writes none.
+    """
     lowering = torch._inductor.graph.GraphLowering
     before = lowering.save_output_code
     lowering.save_output_code = staticmethod(lambda code: source.append(clean(code)))

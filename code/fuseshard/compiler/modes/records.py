@@ -8,7 +8,52 @@ from typing import Literal
 from fuseshard.measure.records import Comparison, Origin
 
 Task = Literal["inference", "training"]
+Effect = Literal["none", "around the kernels", "kernels", "refused"]
 Ending = Literal["kept", "overwritten", "refused"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch:
+    """One option of Inductor that some mode switches."""
+
+    option: str
+    """as torch.compile's `options` takes it"""
+    default: str
+    """its value without a mode, as Python prints it"""
+    values: dict[str, str]
+    """mode -> the value that it sets, for the modes that set it"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What Inductor wrote for one function."""
+
+    source: str
+    """the module, without what differs between two compiles of one function"""
+    kernels: tuple[str, ...]
+    """texts of the kernels in it, without their names"""
+    library_calls: int
+    """operators that it calls instead"""
+    skips: int
+    """times that torch counted a CUDA graph that was asked for and left out"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trial:
+    """One option of one mode, switched alone on programs for the CPU."""
+
+    option: str
+    value: str
+    effects: dict[str, Effect]
+    """program -> what changed in the module that Inductor wrote"""
+    error: str
+    """first line of the error where a program was refused, else "" """
+
+    @property
+    def effect(self) -> Effect:
+        """The strongest of the effects."""
+        order: tuple[Effect, ...] = ("none", "around the kernels", "kernels", "refused")
+        return max(self.effects.values(), key=order.index)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,114 @@
+"""What Inductor writes under a mode or with single options, and what changes against no mode."""
+
+import re
+from collections.abc import Callable, Mapping
+
+import torch
+
+# Private, checked on torch 2.11 and 2.13: Dynamo's statistics, the cache of AOTAutograd, and the
+# settings of Inductor. `InductorError` is what a failing compile raises.
+from torch._dynamo.utils import counters
+from torch._functorch import config as autograd_config
+from torch._inductor import config, list_mode_options
+from torch._inductor.exc import InductorError
+
+from fuseshard.compiler.inductor import extern_calls, kernels
+from fuseshard.compiler.isolate import isolated
+from fuseshard.compiler.modes.records import Effect, Trial, Written
+from fuseshard.compiler.stages import source_kept
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+Programs = Mapping[str, tuple[Function, torch.Tensor]]
+
+_COUNTER_LINE = re.compile(r"^# AOT ID:.*\n", re.MULTILINE)
+_OPERATOR_CALL = re.compile(r"= torch\.ops\.\w+\.\w+")
+
+
+def write(
+    fn: Function,
+    x: torch.Tensor,
+    *,
+    mode: str | None = None,
+    options: dict[str, object] | None = None,
+) -> tuple[Written, torch.Tensor]:
+    """Compile a function for one input, and keep what Inductor wrote and what it computes.
+
+    The text is always written anew. Kernels that were compiled before are taken from Inductor's
+    cache on disk, so that equal text costs no second run of the C++ compiler.
+
+    Args:
+        fn: runs without gradients; a copy of it is compiled.
+        x: its input; shapes are static.
+        mode: of torch.compile; None together with `options`.
+        options: of torch.compile.
+
+    Returns:
+        The module, and the result of one call.
+    """
+    compiled = torch.compile(isolated(fn), dynamic=False, mode=mode, options=options)
+    source: list[str] = []
+    skips_before = counters["inductor"]["cudagraph_skips"]
+    with (
+        torch.no_grad(),
+        config.patch(fx_graph_cache=False),
+        autograd_config.patch(enable_autograd_cache=False),
+        source_kept(source),
+    ):
+        result = compiled(x)
+    (module,) = source
+    written = Written(
+        source=_COUNTER_LINE.sub("", module),
+        kernels=tuple(kernel.code for kernel in kernels(module)),
+        library_calls=len(extern_calls(module)) + len(_OPERATOR_CALL.findall(module)),
+        skips=int(counters["inductor"]["cudagraph_skips"] - skips_before),
+    )
+    return written, result
+
+
+def effect(changed: Written, default: Written) -> Effect:
+    """Say what is different between two modules for the same function.
+
+    Args:
+        changed: written under some mode or option.
+        default: written without.
+
+    Returns:
+        "none", the texts are equal to the last character; "around the kernels", only the kernels'
+        are; or "kernels".
+    """
+    if changed.source == default.source:
+        return "none"
+    return "around the kernels" if changed.kernels == default.kernels else "kernels"
+
+
+def try_options(programs: Programs) -> tuple[Trial, ...]:
+    """Switch each option of each mode alone, and look at what Inductor writes for the CPU.
+
+    Args:
+        programs: name -> function and input.
+
+    Returns:
+        One trial an option and value, in torch's order.
+    """
+    defaults = {name: write(*program)[0] for name, program in programs.items()}
+    pairs = {
+        (option, value): None
+        for options in list_mode_options().values()
+        for option, value in options.items()
+    }
+    return tuple(_trial(option, value, programs, defaults) for option, value in pairs)
+
+
+def _trial(
+    option: str, value: object, programs: Programs, defaults: Mapping[str, Written]
+) -> Trial:
+    effects: dict[str, Effect] = {}
+    errors = []
+    for name, program in programs.items():
+        try:
+            changed, _ = write(*program, options={option: value})
+            effects[name] = effect(changed, defaults[name])
+        except InductorError as error:
+            effects[name] = "refused"
+            errors.append(str(error).splitlines()[0])
+    return Trial(option=option, value=repr(value), effects=effects, error="".join(errors[:1]))
