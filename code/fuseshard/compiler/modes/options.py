@@ -1,5 +1,7 @@
 """What each mode of torch.compile switches, read from torch itself."""
 
+from typing import Any
+
 import torch
 
 # Private, checked on torch 2.11 and 2.13: torch's own list of modes, and Inductor's settings.
@@ -34,7 +36,7 @@ def switches() -> tuple[Switch, ...]:
     )
 
 
-def refusal(**settings: object) -> str:
+def refusal(**settings: Any) -> str:
     """Ask torch.compile for something that it refuses, and return what it says.
 
     Args:

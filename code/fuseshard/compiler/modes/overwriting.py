@@ -4,11 +4,15 @@ import functools
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Literal
 
 import torch
 
 # Private, checked on torch 2.11 and 2.13: Dynamo's own statistics.
 from torch._dynamo.utils import counters
+
+# Private, checked on torch 2.11 and 2.13: the step that counts, and the graphs captured so far.
+from torch._inductor.cudagraph_trees import MarkStepBox, reset_cudagraph_trees
 
 # Private, checked on torch 2.11 and 2.13: whether templates are tried on this GPU at all.
 from torch._inductor.utils import is_big_gpu
@@ -20,16 +24,17 @@ from fuseshard.compiler.modes.traces import device_trace
 from fuseshard.compiler.text import clean
 from fuseshard.measure.experiments import experiment
 
-WARM_UP_CALLS = 4
-"""the first call compiles, the second captures, the third replays"""
+WARM_UP_ROUNDS = 4
+"""rounds of two calls that come before the one that is looked at: the first call compiles and warms
+up, the second captures, later ones replay"""
 
 FIRST, SECOND = (1.0, 2.0, 3.0), (10.0, 20.0, 30.0)
 """inputs of the two calls"""
 
-OVERWRITTEN = "overwritten by a subsequent run"
-"""what torch says in refusing; checked on torch 2.13"""
-
 Function = Callable[[torch.Tensor], torch.Tensor]
+Numbers = tuple[float, ...]
+Marks = Literal["none", "each call", "once"]
+"""before which calls a new step is marked: none of them, both, or the first of the two"""
 
 
 @experiment("modes.graphs-gpu", needs="cuda")
@@ -82,13 +87,22 @@ def graph_report(device: str) -> GraphReport:
 
 
 def _traps(device: str) -> Iterator[TrapCase]:
-    mark, keep = torch.compiler.cudagraph_mark_step_begin, torch.Tensor.clone
+    keep = torch.Tensor.clone
     yield _trap("default mode", _compiled(double_plus_one, "default"), device)
-    yield _trap("reduce-overhead", _compiled(double_plus_one), device)
-    yield _trap("marked steps", _compiled(double_plus_one), device, before_call=mark)
+    yield _trap("first calls", _compiled(double_plus_one), device, warm_ups=0)
+    yield _trap("later calls", _compiled(double_plus_one), device)
+    for marks in ("each call", "once"):
+        yield _trap(f"marked {marks}", _compiled(double_plus_one), device, marks=marks)
+    yield _trap(
+        "marked each call, first calls",
+        _compiled(double_plus_one),
+        device,
+        marks="each call",
+        warm_ups=0,
+    )
     yield _trap("clone inside", _compiled(cloned_inside), device)
     yield _trap("clone outside", _compiled(double_plus_one), device, keep=keep)
-    yield _fed_back(device)
+    yield _trap("fed back", _compiled(double_plus_one), device, feeds_back=True)
     if device == "cuda":
         by_hand = graph_by_hand(double_plus_one, torch.tensor(FIRST, device=device))
         yield _trap("by hand", by_hand, device)
@@ -100,50 +114,34 @@ def _trap(
     fn: Function,
     device: str,
     *,
-    before_call: Callable[[], None] = lambda: None,
+    marks: Marks = "none",
     keep: Function = lambda result: result,
+    warm_ups: int = WARM_UP_ROUNDS,
+    feeds_back: bool = False,
 ) -> TrapCase:
-    """Call twice, and look at the first result again."""
+    """Call twice, round after round, and in the last one look at the first result again."""
+    reset_cudagraph_trees()
+    # Once a step has been marked, torch starts none of its own: the next case would be another.
+    MarkStepBox.mark_step_counter = 0
     first, second = (torch.tensor(values, device=device) for values in (FIRST, SECOND))
-    for _ in range(WARM_UP_CALLS):
-        before_call()
-        fn(first)
-    before_call()
-    held = keep(fn(first))
-    before = _numbers(held)
-    before_call()
-    later = _numbers(fn(second))
+
+    before: Numbers = ()
+    later: Numbers = ()
     try:
-        after = _numbers(held)
+        for _ in range(warm_ups + 1):
+            if marks != "none":
+                torch.compiler.cudagraph_mark_step_begin()
+            held = keep(fn(first))
+            before = _numbers(held)
+            if marks == "each call":
+                torch.compiler.cudagraph_mark_step_begin()
+            later = _numbers(fn(held if feeds_back else second))
+        return _case(name, before, _numbers(held), later, "")
     except RuntimeError as error:
         return _case(name, before, (), later, str(error))
-    return _case(name, before, after, later, "")
 
 
-def _fed_back(device: str) -> TrapCase:
-    """Feed the first result to the second call, as a loop over steps does, and look at it again."""
-    fn = _compiled(double_plus_one)
-    first = torch.tensor(FIRST, device=device)
-    for _ in range(WARM_UP_CALLS):
-        fn(first)
-    held = fn(first)
-    before = _numbers(held)
-    later: tuple[float, ...] = ()
-    try:
-        later = _numbers(fn(held))
-        after = _numbers(held)
-    except RuntimeError as error:
-        return _case("fed back", before, (), later, str(error))
-    return _case("fed back", before, after, later, "")
-
-
-def _case(
-    name: str,
-    before: tuple[float, ...],
-    after: tuple[float, ...],
-    second: tuple[float, ...],
-    message: str,
-) -> TrapCase:
+def _case(name: str, before: Numbers, after: Numbers, second: Numbers, message: str) -> TrapCase:
     ending: Ending = "refused" if message else "kept" if after == before else "overwritten"
     return TrapCase(
         name=name,
@@ -180,10 +178,12 @@ def _skips(device: str) -> Iterator[SkipCase]:
 
 
 def _skip(name: str, fn: Function, device: str) -> SkipCase:
+    reset_cudagraph_trees()
+    MarkStepBox.mark_step_counter = 0
     before = counters["inductor"]["cudagraph_skips"]
     x = torch.tensor(FIRST, device=device)
     with _reasons() as reasons:
-        for _ in range(WARM_UP_CALLS):
+        for _ in range(WARM_UP_ROUNDS):
             fn(x)
     return SkipCase(
         name=name,
@@ -198,7 +198,7 @@ def _compiled(fn: Function, mode: str = "reduce-overhead") -> Function:
     return compiled
 
 
-def _numbers(tensor: torch.Tensor) -> tuple[float, ...]:
+def _numbers(tensor: torch.Tensor) -> Numbers:
     return tuple(float(value) for value in tensor.tolist())
 
 

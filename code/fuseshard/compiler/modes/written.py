@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 
@@ -29,7 +30,7 @@ def write(
     x: torch.Tensor,
     *,
     mode: str | None = None,
-    options: dict[str, object] | None = None,
+    options: dict[str, Any] | None = None,
 ) -> tuple[Written, torch.Tensor]:
     """Compile a function for one input, and keep what Inductor wrote and what it computes.
 
