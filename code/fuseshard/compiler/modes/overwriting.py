@@ -37,7 +37,7 @@ Marks = Literal["none", "each call", "once"]
 """before which calls a new step is marked: none of them, both, or the first of the two"""
 
 
-@experiment("modes.graphs-gpu", needs="cuda")
+@experiment("modes.graph-results-gpu", needs="cuda")
 def gpu_graphs() -> GraphReport:
     """Try what happens to a CUDA graph's results, and when graphs are left out, on a CUDA GPU."""
     return graph_report("cuda")

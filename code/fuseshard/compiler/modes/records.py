@@ -39,6 +39,16 @@ class Written:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One way to compute a matrix product that max_autotune timed."""
+
+    name: str
+    """as Inductor calls it; names with "cpp_" are templates, others the libraries' """
+    seconds: float
+    """of one run, by Inductor's own clock"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Trial:
     """One option of one mode, switched alone on programs for the CPU."""
 

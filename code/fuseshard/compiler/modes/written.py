@@ -1,7 +1,10 @@
 """What Inductor writes under a mode or with single options, and what changes against no mode."""
 
+import contextlib
+import io
 import re
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -13,40 +16,34 @@ from torch._functorch import config as autograd_config
 from torch._inductor import config, list_mode_options
 from torch._inductor.exc import InductorError
 
-from fuseshard.compiler.inductor import extern_calls, kernels
+from fuseshard.compiler.inductor import extern_calls, kernels, wrapper
 from fuseshard.compiler.isolate import isolated
-from fuseshard.compiler.modes.records import Effect, Trial, Written
+from fuseshard.compiler.modes.programs import Program
+from fuseshard.compiler.modes.records import Candidate, Effect, Trial, Written
 from fuseshard.compiler.stages import source_kept
 
-Function = Callable[[torch.Tensor], torch.Tensor]
-Programs = Mapping[str, tuple[Function, torch.Tensor]]
-
 _COUNTER_LINE = re.compile(r"^# AOT ID:.*\n", re.MULTILINE)
+_CANDIDATE = re.compile(r"^ +(\w+) ([\d.]+) ms", re.MULTILINE)
 _OPERATOR_CALL = re.compile(r"= torch\.ops\.\w+\.\w+")
 
 
 def write(
-    fn: Function,
-    x: torch.Tensor,
-    *,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
+    program: Program, *, mode: str | None = None, options: dict[str, Any] | None = None
 ) -> tuple[Written, torch.Tensor]:
-    """Compile a function for one input, and keep what Inductor wrote and what it computes.
+    """Compile a program, and keep what Inductor wrote and what it computes.
 
     The text is always written anew. Kernels that were compiled before are taken from Inductor's
     cache on disk, so that equal text costs no second run of the C++ compiler.
 
     Args:
-        fn: runs without gradients; a copy of it is compiled.
-        x: its input; shapes are static.
+        program: runs without gradients; a copy of its function is compiled, for static shapes.
         mode: of torch.compile; None together with `options`.
         options: of torch.compile.
 
     Returns:
         The module, and the result of one call.
     """
-    compiled = torch.compile(isolated(fn), dynamic=False, mode=mode, options=options)
+    compiled = torch.compile(isolated(program.fn), dynamic=False, mode=mode, options=options)
     source: list[str] = []
     skips_before = counters["inductor"]["cudagraph_skips"]
     with (
@@ -55,12 +52,12 @@ def write(
         autograd_config.patch(enable_autograd_cache=False),
         source_kept(source),
     ):
-        result = compiled(x)
+        result = compiled(program.x)
     (module,) = source
     written = Written(
         source=_COUNTER_LINE.sub("", module),
         kernels=tuple(kernel.code for kernel in kernels(module)),
-        library_calls=len(extern_calls(module)) + len(_OPERATOR_CALL.findall(module)),
+        library_calls=len(extern_calls(module)) + len(_OPERATOR_CALL.findall(wrapper(module))),
         skips=int(counters["inductor"]["cudagraph_skips"] - skips_before),
     )
     return written, result
@@ -82,16 +79,36 @@ def effect(changed: Written, default: Written) -> Effect:
     return "around the kernels" if changed.kernels == default.kernels else "kernels"
 
 
-def try_options(programs: Programs) -> tuple[Trial, ...]:
+def autotune_frozen(program: Program) -> tuple[Written, tuple[Candidate, ...]]:
+    """Compile under max-autotune with parameters as constants, and keep what Inductor timed.
+
+    Inductor reports on stderr, which is read here and goes no further.
+
+    Args:
+        program: a module; without gradients its parameters are taken as constants.
+
+    Returns:
+        The module that was written, and the candidates of its matrix products, fastest first.
+    """
+    report = io.StringIO()
+    with warnings.catch_warnings(), contextlib.redirect_stderr(report), config.patch(freezing=True):
+        warnings.simplefilter("ignore")  # timing a template touches a deprecated class of torch
+        written, _ = write(program, mode="max-autotune-no-cudagraphs")
+    found = _CANDIDATE.findall(report.getvalue())
+    timed = (Candidate(name=name, seconds=float(millis) / 1e3) for name, millis in found)
+    return written, tuple(sorted(timed, key=lambda candidate: candidate.seconds))
+
+
+def try_options(programs: Mapping[str, Program]) -> tuple[Trial, ...]:
     """Switch each option of each mode alone, and look at what Inductor writes for the CPU.
 
     Args:
-        programs: name -> function and input.
+        programs: by name.
 
     Returns:
         One trial an option and value, in torch's order.
     """
-    defaults = {name: write(*program)[0] for name, program in programs.items()}
+    defaults = {name: write(program)[0] for name, program in programs.items()}
     pairs = {
         (option, value): None
         for options in list_mode_options().values()
@@ -101,13 +118,13 @@ def try_options(programs: Programs) -> tuple[Trial, ...]:
 
 
 def _trial(
-    option: str, value: object, programs: Programs, defaults: Mapping[str, Written]
+    option: str, value: object, programs: Mapping[str, Program], defaults: Mapping[str, Written]
 ) -> Trial:
     effects: dict[str, Effect] = {}
     errors = []
     for name, program in programs.items():
         try:
-            changed, _ = write(*program, options={option: value})
+            changed, _ = write(program, options={option: value})
             effects[name] = effect(changed, defaults[name])
         except InductorError as error:
             effects[name] = "refused"

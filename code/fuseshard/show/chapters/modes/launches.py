@@ -1,0 +1,191 @@
+"""What launching many small kernels costs: counts and times in each way to run them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fuseshard import palette
+from fuseshard.compiler.modes.records import LaunchProgram, LaunchReport, LaunchRun
+from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.modes.times import not_recorded
+from fuseshard.show.choices import Choice, choose
+from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.numbers import duration, number, time_unit
+from fuseshard.show.records import Figure, Table
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Text, Word, plain, word
+
+
+class HasReport(Protocol):
+    """An experiment's outcome, as `measure.experiments` makes it."""
+
+    experiment_id: str
+
+    @property
+    def available(self) -> LaunchReport | None:
+        """The result; None if it isn't recorded yet."""
+
+
+def launch_chooser(outcome: HasReport) -> Choice | Word:
+    """Let the reader pick a program, and show how long the GPU waits for the host in each way.
+
+    Args:
+        outcome: of `compiler.modes.launching.gpu_launches`.
+    """
+    report = outcome.available
+    if report is None:
+        return not_recorded(outcome.experiment_id)
+    options = [(_name(program), _figure(report, program)) for program in report.programs]
+    return choose("launches", word("Program"), options)
+
+
+def run_of(report: LaunchReport, program: str, way: str) -> LaunchRun:
+    """Find one run.
+
+    Args:
+        report: from `compiler.modes.launching`.
+        program: "pointwise" or "products".
+        way: one of its ways.
+    """
+    (found,) = [p for p in report.programs if p.name == program]
+    (run,) = [r for r in found.runs if r.way == way]
+    return run
+
+
+def launch_finding(report: LaunchReport | None, program: str) -> Word:
+    """Say in a clause how long eager, default and reduce-overhead take, and what they launch.
+
+    Args:
+        report: recorded; None if it isn't yet.
+        program: "pointwise" or "products".
+    """
+    if report is None:
+        return word("nothing is recorded yet")
+    eager, default, graph = (
+        run_of(report, program, way) for way in ("eager", "default", "reduce-overhead")
+    )
+    return word(
+        "eager mode makes {eager_launches} launches in {eager}, default {default_launches} in "
+        "{default}, and reduce-overhead {graph_launches} and {graphs} CUDA graph in {graph}",
+        eager_launches=eager.trace.launches,
+        eager=duration(eager.whole_s),
+        default_launches=default.trace.launches,
+        default=duration(default.whole_s),
+        graph_launches=graph.trace.launches,
+        graphs=graph.trace.graph_launches,
+        graph=duration(graph.whole_s),
+    )
+
+
+def graph_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause what CUDA graphs do where one kernel is left, and where many are.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return word("nothing is recorded yet")
+    ratios = {}
+    for program in ("pointwise", "products"):
+        default, graph = (run_of(report, program, way) for way in ("default", "reduce-overhead"))
+        ratios[program] = default.whole_s / graph.whole_s
+    return word(
+        "against default, reduce-overhead makes the one kernel {one} and the many {many}",
+        one=_changed(ratios["pointwise"]),
+        many=_changed(ratios["products"]),
+    )
+
+
+def _changed(speedup: float) -> Word:
+    if speedup >= 1:
+        return word("{times} times as fast", times=number(speedup, 2))
+    return word("{times} times as slow", times=number(1 / speedup, 2))
+
+
+def _name(program: LaunchProgram) -> Word:
+    return {
+        "pointwise": word("{n} pointwise operations", n=2 * program.steps),
+        "products": word("{n} small matrix products with additions between", n=program.steps),
+    }[program.name]
+
+
+def _way(way: str) -> Text:
+    known: dict[str, Text] = {
+        "eager": word("eager"),
+        "graph of eager": word("eager, graph by hand"),
+        "graph of default": word("default, graph by hand"),
+    }
+    return known.get(way, plain(way))
+
+
+def _figure(report: LaunchReport, program: LaunchProgram) -> Figure:
+    """Draw a bar for each way: what the GPU computes, and how long it waits for the host."""
+    symbol, unit_s = time_unit([max(run.whole_s for run in program.runs)])
+    drawing = FigureBuilder(f"launches-{program.name}", height=140 + 50 * len(program.runs))
+    drawing.x_axis(word("time until the result is there ({unit})", unit=symbol))
+    labels = [_way(run.way) for run in program.runs]
+    drawing.rows(labels)
+    drawing.layout |= {"barmode": "stack", "bargap": 0.35}
+    busy = [run.trace.busy_s for run in program.runs]
+    waits = [max(run.whole_s - run.trace.busy_s, 0.0) for run in program.runs]
+    for label, seconds, mark in (
+        (word("kernels run"), busy, palette.FORWARD),
+        (word("the GPU waits"), waits, palette.IDLE),
+    ):
+        drawing.bars(
+            label,
+            [value / unit_s for value in seconds],
+            labels,
+            mark,
+            hover=[duration(value) for value in seconds],
+            orientation="h",
+        )
+    return drawing.build(
+        caption=word(
+            "{program}: {finding}.",
+            program=_name(program),
+            finding=launch_finding(report, program.name),
+        ),
+        alt=word(
+            "One bar a way, divided into the time in which kernels run and the rest: {bars}.",
+            bars=_bars(program),
+        ),
+        table=_table(program, report),
+        origin=origin_line(report.origin),
+    )
+
+
+def _bars(program: LaunchProgram) -> Word:
+    first, *rest = (
+        word(
+            "{way}, {busy} of {whole}",
+            way=_text(run.way),
+            busy=duration(run.trace.busy_s),
+            whole=duration(run.whole_s),
+        )
+        for run in program.runs
+    )
+    for bar in rest:
+        first = word("{first}; {rest}", first=first, rest=bar)
+    return first
+
+
+def _text(way: str) -> Word | str:
+    label = _way(way)
+    return label if isinstance(label, Word) else str(label)
+
+
+def _table(program: LaunchProgram, report: LaunchReport) -> Table:
+    runs = program.runs
+    table = TableBuilder(
+        f"launches-{program.name}-table",
+        word("{program}: launches and times of one call.", program=_name(program)),
+    )
+    table.texts(word("Way"), [_way(run.way) for run in runs])
+    table.counts(word("Kernels that ran"), [run.trace.kernels for run in runs])
+    table.counts(word("Launches by the host"), [run.trace.launches for run in runs])
+    table.counts(word("CUDA graphs launched"), [run.trace.graph_launches for run in runs])
+    table.seconds(word("Until the call returns"), [run.host_s for run in runs])
+    table.seconds(word("Until the result is there"), [run.whole_s for run in runs])
+    table.seconds(word("Kernels run for"), [run.trace.busy_s for run in runs])
+    return table.build(origin=origin_line(report.origin))

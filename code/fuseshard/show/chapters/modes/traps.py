@@ -1,0 +1,153 @@
+"""What becomes of a CUDA graph's results, and when a graph is left out, from a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
+from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.modes.times import in_a_row, not_recorded
+from fuseshard.show.numbers import number
+from fuseshard.show.records import Source, Table
+from fuseshard.show.sources import annotated_source
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Word, word
+
+
+class HasGraphs(Protocol):
+    """An experiment's outcome, as `measure.experiments` makes it."""
+
+    experiment_id: str
+
+    @property
+    def available(self) -> GraphReport | None:
+        """The result; None if it isn't recorded yet."""
+
+
+def trap_table(outcome: HasGraphs) -> Table | Word:
+    """Show for each case the first result, when it was new and after the second call.
+
+    Args:
+        outcome: of `compiler.modes.overwriting.gpu_graphs`.
+    """
+    report = outcome.available
+    if report is None:
+        return not_recorded(outcome.experiment_id)
+    traps = report.traps
+    caption = word("A first result of 2x + 1, looked at again after a second call.")
+    table = TableBuilder("traps", caption)
+    table.texts(word("Case"), [_case_word(trap) for trap in traps])
+    table.code(word("First result"), [_values(trap.before) for trap in traps])
+    table.code(word("The same tensor later"), [_values(trap.after) for trap in traps])
+    table.texts(word("Ending"), [_ending_word(trap.ending) for trap in traps])
+    return table.build(origin=origin_line(report.origin))
+
+
+def skip_table(outcome: HasGraphs) -> Table | Word:
+    """Show which functions got a CUDA graph, and torch's reason where one didn't.
+
+    Args:
+        outcome: of `compiler.modes.overwriting.gpu_graphs`.
+    """
+    report = outcome.available
+    if report is None:
+        return not_recorded(outcome.experiment_id)
+    skips = report.skips
+    table = TableBuilder("skips", word("Functions compiled with CUDA graphs, and what they got."))
+    table.texts(word("Function"), [_function_word(skip) for skip in skips])
+    table.counts(word("CUDA graphs launched"), [skip.graph_launches for skip in skips])
+    table.counts(word("CUDA graphs left out"), [skip.skips for skip in skips])
+    table.code(word("What torch logs"), [skip.message for skip in skips])
+    return table.build(origin=origin_line(report.origin))
+
+
+def refusal_source(outcome: HasGraphs) -> Source | Word:
+    """Show the error with which torch refuses an overwritten result.
+
+    Args:
+        outcome: of `compiler.modes.overwriting.gpu_graphs`.
+    """
+    report = outcome.available
+    if report is None:
+        return not_recorded(outcome.experiment_id)
+    messages = [trap.message for trap in report.traps if trap.message]
+    if not messages:
+        return word("no case of this recording raised an error")
+    caption = word("The error, broken into sentences")
+    text = messages[0].replace(". ", ".\n")
+    return annotated_source(
+        "refusal", caption, text, language="text", folded=False, origin=origin_line(report.origin)
+    )
+
+
+def endings_finding(report: GraphReport | None, names: Sequence[str]) -> Word:
+    """Say in a clause how some cases ended.
+
+    Args:
+        report: recorded; None if it isn't yet.
+        names: of cases; one that an older recording lacks is left out.
+    """
+    if report is None:
+        return word("nothing is recorded yet")
+    found = {trap.name: trap for trap in report.traps}
+    said = [
+        word(
+            "{case}: {ending}",
+            case=_case_word(found[name]),
+            ending=_ending_word(found[name].ending),
+        )
+        for name in names
+        if name in found
+    ]
+    return in_a_row(said) if said else word("nothing is recorded yet")
+
+
+def size_finding(report: GraphReport | None) -> Word:
+    """Say in a clause whether the recorded GPU is big enough for templates.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return word("nothing is recorded yet")
+    if report.is_big:
+        return word("has {n} of them and passes", n=report.multiprocessors)
+    return word("has {n} of them and doesn't pass", n=report.multiprocessors)
+
+
+def _values(values: Sequence[float]) -> str:
+    return ", ".join(number(int(value)) for value in values) or "—"
+
+
+def _ending_word(ending: Ending) -> Word:
+    return {
+        "kept": word("kept"),
+        "overwritten": word("overwritten without a word"),
+        "refused": word("refused with an error"),
+    }[ending]
+
+
+def _case_word(trap: TrapCase) -> Word:
+    return {
+        "default mode": word("default mode"),
+        "first calls": word("reduce-overhead, in its first two calls"),
+        "later calls": word("reduce-overhead, in later calls"),
+        "marked each call": word("a step marked before each call"),
+        "marked each call, first calls": word("a step marked before each of the first two calls"),
+        "marked once": word("a step marked once before both calls"),
+        "clone inside": word("cloned inside the compiled function"),
+        "clone outside": word("cloned outside"),
+        "fed back": word("the first result is the second input"),
+        "by hand": word("graph by hand"),
+        "by hand, clone": word("graph by hand, result cloned"),
+    }[trap.name]
+
+
+def _function_word(skip: SkipCase) -> Word:
+    return {
+        "pure": word("2x + 1"),
+        "input changed": word("changes its input in place"),
+        "CPU tensor": word("reads a tensor on the CPU as well"),
+        "number read back": word("reads a number back to Python"),
+    }[skip.name]
