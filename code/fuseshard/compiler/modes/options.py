@@ -7,6 +7,7 @@ import torch
 # Private, checked on torch 2.11 and 2.13: torch's own list of modes, and Inductor's settings.
 from torch._inductor import config, list_mode_options
 
+from fuseshard.compiler.child import run_script
 from fuseshard.compiler.modes.records import Switch
 
 
@@ -56,6 +57,35 @@ def refusal(**settings: Any) -> str:
         f"refusal: torch.compile took {settings}, must refuse it (the page quotes the error); "
         "pass settings that don't go together."
     )
+
+
+def unheeded() -> str:
+    """Ask a small GPU for max-autotune, and another backend for a mode, in a process of its own.
+
+    The GPU is a stand-in with few multiprocessors, which torch's own code then judges.
+
+    Returns:
+        What torch logs, and what the process prints between.
+    """
+    return run_script(_UNHEEDED).output
+
+
+_UNHEEDED = """
+import os, sys
+sys.stderr = sys.stdout
+os.environ["TORCH_LOGS_FORMAT"] = "%(levelname)s: %(message)s"
+import torch
+from torch._inductor import utils  # private, checked on torch 2.13
+
+class SmallGpu:
+    multi_processor_count = 20
+
+utils.DeviceProperties.create = staticmethod(lambda device: SmallGpu)
+is_big = utils.is_big_gpu(torch.device("cuda", 0))
+print("20 multiprocessors, big enough:", is_big)
+compiled = torch.compile(lambda x: x + 1, mode="max-autotune", backend="eager")
+print("result:", compiled(torch.ones(2)).tolist())
+"""
 
 
 def _identity(x: torch.Tensor) -> torch.Tensor:

@@ -44,6 +44,33 @@ def written_table(
     return table.build()
 
 
+def error_table(errors: Mapping[str, Mapping[str, float]], allowed: float) -> Table:
+    """Judge the error of each way to run a program by eager mode's own.
+
+    Args:
+        errors: program -> way -> largest error against float64; "eager" is among the ways,
+            and "edited" is a module with one operation replaced.
+        allowed: multiple of eager mode's error that rounding explains.
+    """
+    edited = word("lite's module, one operation replaced")
+    rows = [(program, way) for program in errors for way in errors[program]]
+    own = [errors[program]["eager"] for program, _ in rows]
+    found = [errors[program][way] for program, way in rows]
+    caption = word("Largest error against float64, relative to the largest value.")
+    table = TableBuilder("errors", caption)
+    table.texts(word("Program"), [program_names()[program] for program, _ in rows])
+    table.texts(word("Way"), [edited if way == "edited" else plain(way) for _, way in rows])
+    table.numbers(word("Error"), found, significant=2)
+    table.numbers(word("of eager mode's"), [e / o for e, o in zip(found, own, strict=True)])
+    verdicts = [
+        # `not <=` also catches NaN, which compares false with everything.
+        word("rounding") if error <= allowed * mine else word("a bug")
+        for error, mine in zip(found, own, strict=True)
+    ]
+    table.texts(word("Verdict"), verdicts)
+    return table.build()
+
+
 def call_chooser(calls: Mapping[str, str]) -> Choice:
     """Let the reader pick a mode, and show the function that Inductor wrote for the chain.
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Protocol
 
 from fuseshard import palette
-from fuseshard.compiler.modes.records import ModePoint, ModeSweep
+from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.compiler.modes.standing import calls_to_pay, leaders, ratio_between
 from fuseshard.measure.records import Comparison
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.texts import program_names
-from fuseshard.show.charts.comparison import comparison_figure
+from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.variants import Variant, as_value, known_variants
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, factor, number
@@ -50,7 +50,11 @@ def variants(ways: Sequence[str]) -> dict[str, Variant]:
             word("eager mode in a CUDA graph by hand"),
         ),
     }
-    modes = {way: Variant(plain(way), palette.COMPILED) for way in ways if way not in known}
+    modes = {
+        way: Variant(plain(way), palette.COMPILED, word("mode {mode}", mode=way))
+        for way in ways
+        if way not in known
+    }
     return known | modes
 
 
@@ -114,6 +118,56 @@ def first_calls(outcome: HasSweep) -> Table | Word:
     table.counts(word("CUDA graphs launched"), [t.graph_launches if t else None for t in traces])
     table.numbers(word("Error"), [point.errors[way] for way in ways], significant=2)
     return table.build(origin=origin_line(sweep.origin))
+
+
+def candidate_table(candidates: Sequence[Candidate], comparison: Comparison) -> Table:
+    """Show the ways to compute a matrix product that Inductor timed.
+
+    Args:
+        candidates: from `compiler.modes.written.autotune_frozen`, fastest first.
+        comparison: measured on the same machine; says where the times come from.
+    """
+    table = TableBuilder("candidates", word("What max_autotune timed for one linear layer."))
+    table.code(word("Candidate"), [candidate.name for candidate in candidates])
+    kinds = [_kind(candidate) for candidate in candidates]
+    table.texts(word("Written by"), kinds)
+    table.seconds(word("Time"), [candidate.seconds for candidate in candidates])
+    origin = origin_line(comparison.origin, num_threads=comparison.num_threads)
+    return table.build(origin=origin)
+
+
+def candidate_finding(candidates: Sequence[Candidate]) -> Word:
+    """Say in a clause which candidate won, and by what factor.
+
+    Args:
+        candidates: at least two, fastest first.
+    """
+    first, second, *_ = candidates
+    return word(
+        "{winner} won here, by a factor of {ratio}",
+        winner=_kind(first),
+        ratio=number(second.seconds / first.seconds),
+    )
+
+
+def _kind(candidate: Candidate) -> Word:
+    if candidate.name.startswith("cpp_"):
+        return word("Inductor's template")
+    return word("the library")
+
+
+def pair_finding(comparison: Comparison, way: str, other: str) -> Word:
+    """Say in a clause what the rounds allow to say about two ways.
+
+    Args:
+        comparison: with both.
+        way: the one spoken of.
+        other: what it is compared with.
+    """
+    ratio = ratio_between(comparison, way, other)
+    known = variants([way, other])
+    timing = replace(comparison[way], ratio=ratio)
+    return finding(timing, ratio, known[other].in_sentence, known[way].in_sentence)
 
 
 def not_recorded(experiment_id: str) -> Word:
