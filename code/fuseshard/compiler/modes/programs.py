@@ -74,3 +74,16 @@ def programs() -> dict[str, Program]:
         "layers": Program(layers.requires_grad_(False), torch.randn(65, 300, generator=generator)),
         "minigpt": Program(model.requires_grad_(False), tokens),
     }
+
+
+def linear_layer() -> Program:
+    """Make one linear layer with an input, for a single matrix product.
+
+    Returns:
+        65 rows, from 300 features to 700; without gradients.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = nn.Linear(300, 700).requires_grad_(False)
+    rows = torch.randn(65, 300, generator=torch.Generator().manual_seed(0))
+    return Program(layer, rows)

@@ -7,7 +7,7 @@ from typing import Protocol
 from fuseshard import palette
 from fuseshard.compiler.modes.records import LaunchProgram, LaunchReport, LaunchRun
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.times import not_recorded
+from fuseshard.show.chapters.modes.ways import not_recorded, nothing_recorded
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, number, time_unit
@@ -60,7 +60,7 @@ def launch_finding(report: LaunchReport | None, program: str) -> Word:
         program: "pointwise" or "products".
     """
     if report is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     eager, default, graph = (
         run_of(report, program, way) for way in ("eager", "default", "reduce-overhead")
     )
@@ -77,6 +77,39 @@ def launch_finding(report: LaunchReport | None, program: str) -> Word:
     )
 
 
+def equal_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause how many runs gave eager mode's result bit for bit.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    runs = [run for program in report.programs for run in program.runs if run.way != "eager"]
+    return word(
+        "{equal} of {n} results are equal to eager mode's bit for bit",
+        equal=sum(run.is_equal for run in runs),
+        n=len(runs),
+    )
+
+
+def price_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause what a launch costs the host, and how long a kernel runs.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    eager = run_of(report, "pointwise", "eager")
+    return word(
+        "a launch in eager mode takes the host {host}, and the kernel that it starts runs for "
+        "{kernel}",
+        host=duration(eager.host_s / eager.trace.launches),
+        kernel=duration(eager.trace.busy_s / eager.trace.kernels),
+    )
+
+
 def graph_finding(report: LaunchReport | None) -> Word:
     """Say in a clause what CUDA graphs do where one kernel is left, and where many are.
 
@@ -84,7 +117,7 @@ def graph_finding(report: LaunchReport | None) -> Word:
         report: recorded; None if it isn't yet.
     """
     if report is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     ratios = {}
     for program in ("pointwise", "products"):
         default, graph = (run_of(report, program, way) for way in ("default", "reduce-overhead"))

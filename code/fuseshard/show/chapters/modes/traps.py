@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.times import in_a_row, not_recorded
+from fuseshard.show.chapters.modes.ways import in_a_row, not_recorded, nothing_recorded
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
@@ -89,7 +89,7 @@ def endings_finding(report: GraphReport | None, names: Sequence[str]) -> Word:
         names: of cases; one that an older recording lacks is left out.
     """
     if report is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     found = {trap.name: trap for trap in report.traps}
     said = [
         word(
@@ -100,7 +100,7 @@ def endings_finding(report: GraphReport | None, names: Sequence[str]) -> Word:
         for name in names
         if name in found
     ]
-    return in_a_row(said) if said else word("nothing is recorded yet")
+    return in_a_row(said) if said else nothing_recorded()
 
 
 def size_finding(report: GraphReport | None) -> Word:
@@ -110,7 +110,7 @@ def size_finding(report: GraphReport | None) -> Word:
         report: recorded; None if it isn't yet.
     """
     if report is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     if report.is_big:
         return word("has {n} of them and passes", n=report.multiprocessors)
     return word("has {n} of them and doesn't pass", n=report.multiprocessors)

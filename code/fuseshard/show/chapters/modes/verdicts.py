@@ -9,6 +9,7 @@ from fuseshard.compiler.modes.records import ModePoint, ModeSweep
 from fuseshard.compiler.modes.standing import leaders
 from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.modes.ways import nothing_recorded
 from fuseshard.show.numbers import duration
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
@@ -80,7 +81,7 @@ def _three_modes(modes: Sequence[str]) -> _Row:
 def _lowest_latency(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("reduce-overhead has the lowest latency.")
     if inference is None:
-        return _Row(claim, _place(here, GRAPHS), _nothing(), _nothing())
+        return _Row(claim, _place(here, GRAPHS), nothing_recorded(), nothing_recorded())
     smallest = inference.points[0]
     is_won = smallest in wins(inference, GRAPHS)
     size = smallest.size
@@ -98,11 +99,11 @@ def _slow_compile(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("max-autotune compiles slowly.")
     local = word("not on a CPU: it writes what default writes")
     if inference is None:
-        return _Row(claim, local, _nothing(), _nothing())
+        return _Row(claim, local, nothing_recorded(), nothing_recorded())
     calls = inference.points[0].first_calls_s
     tuned = [mode for mode in TUNED if mode in calls]
     if not tuned:
-        return _Row(claim, local, _nothing(), _nothing())
+        return _Row(claim, local, nothing_recorded(), nothing_recorded())
     slowest = max(calls[mode][0] for mode in tuned)
     is_slow = slowest > calls["default"][0]
     return _Row(
@@ -130,7 +131,7 @@ def _fastest_run(here: Comparison, inference: ModeSweep | None, training: ModeSw
     return _Row(
         claim,
         _place(here, TUNED),
-        _share(won, tried) if tried else _nothing(),
+        _share(won, tried) if tried else nothing_recorded(),
         _extent(len(won), len(tried)),
     )
 
@@ -138,7 +139,7 @@ def _fastest_run(here: Comparison, inference: ModeSweep | None, training: ModeSw
 def _right_for_inference(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("reduce-overhead is right for MiniGPT inference.")
     if inference is None:
-        return _Row(claim, _place(here, GRAPHS), _nothing(), _nothing())
+        return _Row(claim, _place(here, GRAPHS), nothing_recorded(), nothing_recorded())
     won = wins(inference, GRAPHS)
     return _Row(
         claim,
@@ -174,11 +175,7 @@ def _share(won: Sequence[object], tried: Sequence[object]) -> Word:
 
 def _extent(num_won: int, num_tried: int) -> Word:
     if not num_tried:
-        return _nothing()
+        return nothing_recorded()
     if num_won == num_tried:
         return word("holds on the GPU")
     return word("depends on the size") if num_won else word("refuted")
-
-
-def _nothing() -> Word:
-    return word("nothing is recorded yet")

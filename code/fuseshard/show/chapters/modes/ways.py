@@ -1,0 +1,85 @@
+"""What readers call the ways to run a model, and the clauses that several findings share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fuseshard import palette
+from fuseshard.compiler.modes.records import Candidate, ModeSweep
+from fuseshard.palette import Mark
+from fuseshard.show.charts.variants import Variant, as_value, known_variants
+from fuseshard.show.words import Text, Word, plain, word
+
+BY_HAND = "by hand"
+
+_GRAPH_BY_HAND = Mark(palette.EAGER.light, palette.EAGER.dark, "dot", "circle-open", ".")
+
+
+def variants(ways: Sequence[str]) -> dict[str, Variant]:
+    """Return labels and marks of eager mode, of the graph by hand, and of any modes.
+
+    Args:
+        ways: names in a comparison; what isn't one of the first two is a mode.
+    """
+    known = {
+        "eager": known_variants()["eager"],
+        BY_HAND: Variant(
+            word("eager, graph by hand"),
+            _GRAPH_BY_HAND,
+            word("eager mode in a CUDA graph by hand"),
+        ),
+    }
+    modes = {
+        way: Variant(plain(way), palette.COMPILED, word("mode {mode}", mode=way))
+        for way in ways
+        if way not in known
+    }
+    return known | modes
+
+
+def task_word(sweep: ModeSweep) -> Word:
+    """Name what a sweep timed."""
+    return {"inference": word("inference"), "training": word("training step")}[sweep.task]
+
+
+def maker_word(candidate: Candidate) -> Word:
+    """Say who wrote a candidate of max_autotune."""
+    if candidate.name.startswith("cpp_"):
+        return word("Inductor's template")
+    return word("the library")
+
+
+def in_a_row(texts: Sequence[Text], *, apart: bool = False) -> Word:
+    """Join texts with commas, or with semicolons where they hold commas themselves.
+
+    Args:
+        texts: at least one.
+        apart: semicolons instead of commas.
+    """
+    first, *rest = texts
+    joined = first if isinstance(first, Word) else word("{text}", text=str(first))
+    for text in rest:
+        joined = (
+            word("{first}; {rest}", first=joined, rest=as_value(text))
+            if apart
+            else word("{first}, {rest}", first=joined, rest=as_value(text))
+        )
+    return joined
+
+
+def not_recorded(experiment_id: str) -> Word:
+    """Say how to get what isn't recorded yet.
+
+    Args:
+        experiment_id: of the experiment.
+    """
+    return word(
+        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
+        "on a machine with one.",
+        id=experiment_id,
+    )
+
+
+def nothing_recorded() -> Word:
+    """Stand in for a finding from a recording that isn't there."""
+    return word("nothing is recorded yet")
