@@ -1,10 +1,11 @@
 """What Inductor writes under a mode or with single options, and what changes against no mode."""
 
 import contextlib
+import functools
 import io
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -29,30 +30,30 @@ _OPERATOR_CALL = re.compile(r"= torch\.ops\.\w+\.\w+")
 
 def write(
     program: Program, *, mode: str | None = None, options: dict[str, Any] | None = None
-) -> tuple[Written, torch.Tensor]:
-    """Compile a program, and keep what Inductor wrote and what it computes.
+) -> tuple[Written, Callable[[], torch.Tensor]]:
+    """Compile a program, and keep what Inductor wrote.
 
     The text is always written anew. Kernels that were compiled before are taken from Inductor's
     cache on disk, so that equal text costs no second run of the C++ compiler.
 
     Args:
-        program: runs without gradients; a copy of its function is compiled, for static shapes.
+        program: needs no gradient; a copy of its function is compiled, for static shapes.
         mode: of torch.compile; None together with `options`.
         options: of torch.compile.
 
     Returns:
-        The module, and the result of one call.
+        The module, and the compiled program, called once.
     """
     compiled = torch.compile(isolated(program.fn), dynamic=False, mode=mode, options=options)
+    call = functools.partial(compiled, program.x)
     source: list[str] = []
     skips_before = counters["inductor"]["cudagraph_skips"]
     with (
-        torch.no_grad(),
         config.patch(fx_graph_cache=False),
         autograd_config.patch(enable_autograd_cache=False),
         source_kept(source),
     ):
-        result = compiled(program.x)
+        call()
     (module,) = source
     written = Written(
         source=_COUNTER_LINE.sub("", module),
@@ -60,7 +61,7 @@ def write(
         library_calls=len(extern_calls(module)) + len(_OPERATOR_CALL.findall(wrapper(module))),
         skips=int(counters["inductor"]["cudagraph_skips"] - skips_before),
     )
-    return written, result
+    return written, call
 
 
 def effect(changed: Written, default: Written) -> Effect:
@@ -91,7 +92,12 @@ def autotune_frozen(program: Program) -> tuple[Written, tuple[Candidate, ...]]:
         The module that was written, and the candidates of its matrix products, fastest first.
     """
     report = io.StringIO()
-    with warnings.catch_warnings(), contextlib.redirect_stderr(report), config.patch(freezing=True):
+    with (
+        torch.no_grad(),  # only without gradients does freezing make constants of parameters
+        warnings.catch_warnings(),
+        contextlib.redirect_stderr(report),
+        config.patch(freezing=True, autotune_local_cache=False),
+    ):
         warnings.simplefilter("ignore")  # timing a template touches a deprecated class of torch
         written, _ = write(program, mode="max-autotune-no-cudagraphs")
     found = _CANDIDATE.findall(report.getvalue())
