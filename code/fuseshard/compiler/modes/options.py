@@ -62,7 +62,7 @@ def refusal(**settings: Any) -> str:
 def unheeded() -> str:
     """Ask a small GPU for max-autotune, and another backend for a mode, in a process of its own.
 
-    The GPU is a stand-in with few multiprocessors, which torch's own code then judges.
+    The GPU is a stand-in with 67 multiprocessors, and then 68, which torch's own code judges.
 
     Returns:
         What torch logs, and what the process prints between.
@@ -77,12 +77,13 @@ os.environ["TORCH_LOGS_FORMAT"] = "%(levelname)s: %(message)s"
 import torch
 from torch._inductor import utils  # private, checked on torch 2.13
 
-class SmallGpu:
-    multi_processor_count = 20
+class StandIn:
+    multi_processor_count = 67
 
-utils.DeviceProperties.create = staticmethod(lambda device: SmallGpu)
-is_big = utils.is_big_gpu(torch.device("cuda", 0))
-print("20 multiprocessors, big enough:", is_big)
+utils.DeviceProperties.create = staticmethod(lambda device: StandIn)
+print("67 multiprocessors, big enough:", utils.is_big_gpu(torch.device("cuda", 0)))
+StandIn.multi_processor_count = 68
+print("68 multiprocessors, big enough:", utils.is_big_gpu(torch.device("cuda", 1)))
 compiled = torch.compile(lambda x: x + 1, mode="max-autotune", backend="eager")
 print("result:", compiled(torch.ones(2)).tolist())
 """

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from fuseshard.compiler.isolate import isolated
-from fuseshard.models.minigpt import Attention, MiniGPT, MiniGPTConfig
+from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
 
 @dataclass(frozen=True)
@@ -74,20 +74,6 @@ def programs() -> dict[str, Program]:
         "layers": Program(layers.requires_grad_(False), torch.randn(65, 300, generator=generator)),
         "minigpt": Program(model.requires_grad_(False), tokens),
     }
-
-
-def attention_half() -> Program:
-    """Make the first half of a transformer block, which has several buffers and a dead result.
-
-    Returns:
-        A norm and MiniGPT's attention, on 2 sequences of 33 tokens; without gradients.
-    """
-    config = MiniGPTConfig()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        half = nn.Sequential(nn.LayerNorm(config.width), Attention(config)).requires_grad_(False)
-    x = torch.randn(2, 33, config.width, generator=torch.Generator().manual_seed(0))
-    return Program(half, x)
 
 
 def linear_layer() -> Program:

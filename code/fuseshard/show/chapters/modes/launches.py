@@ -65,15 +65,14 @@ def launch_finding(report: LaunchReport | None, program: str) -> Word:
         run_of(report, program, way) for way in ("eager", "default", "reduce-overhead")
     )
     return word(
-        "eager mode makes {eager_launches} launches in {eager}, default {default_launches} in "
-        "{default}, and reduce-overhead {graph_launches} and {graphs} CUDA graph in {graph}",
-        eager_launches=eager.trace.launches,
+        "eager mode takes {eager} and {eager_launches}, default {default} and {default_launches}, "
+        "and reduce-overhead {graph} and {graph_launches} besides the CUDA graph",
         eager=duration(eager.whole_s),
-        default_launches=default.trace.launches,
+        eager_launches=_launches(eager),
         default=duration(default.whole_s),
-        graph_launches=graph.trace.launches,
-        graphs=graph.trace.graph_launches,
+        default_launches=_launches(default),
         graph=duration(graph.whole_s),
+        graph_launches=_launches(graph),
     )
 
 
@@ -127,6 +126,31 @@ def graph_finding(report: LaunchReport | None) -> Word:
         one=_changed(ratios["pointwise"]),
         many=_changed(ratios["products"]),
     )
+
+
+def library_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause what a call costs the host with the library's graph, and with one by hand.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    library, by_hand = (
+        run_of(report, "pointwise", way) for way in ("reduce-overhead", "graph of default")
+    )
+    return word(
+        "the library's takes the host {library} to launch, the one by hand {by_hand}",
+        library=duration(library.host_s),
+        by_hand=duration(by_hand.host_s),
+    )
+
+
+def _launches(run: LaunchRun) -> Word:
+    """Count in words, since a graph leaves a single launch."""
+    if run.trace.launches == 1:
+        return word("1 launch")
+    return word("{n} launches", n=run.trace.launches)
 
 
 def _changed(speedup: float) -> Word:

@@ -110,10 +110,10 @@ def size_finding(report: GraphReport | None) -> Word:
         report: recorded; None if it isn't yet.
     """
     if report is None:
-        return nothing_recorded()
+        return word("isn't known yet")
     if report.is_big:
-        return word("has {n} of them and passes", n=report.multiprocessors)
-    return word("has {n} of them and doesn't pass", n=report.multiprocessors)
+        return word("has {n} of them, which is enough", n=report.multiprocessors)
+    return word("has {n} of them, which is too few", n=report.multiprocessors)
 
 
 def _values(values: Sequence[float]) -> str:
