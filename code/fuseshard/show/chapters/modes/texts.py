@@ -16,8 +16,8 @@ from fuseshard.show.words import Text, plain, word
 def program_names() -> dict[str, Text]:
     """Return what readers call the three small programs."""
     return {
-        "chain": word("chain of pointwise operations"),
-        "layers": word("two linear layers"),
+        "chain": word("A chain of pointwise operations"),
+        "layers": word("Two linear layers"),
         "minigpt": word("MiniGPT with one block"),
     }
 
