@@ -26,11 +26,13 @@ def matrix(switches: Sequence[Switch], modes: Sequence[str]) -> Table:
     )
     table = TableBuilder("options", caption)
     table.code(word("Option"), [switch.option for switch in switches])
-    table.code(word("no mode"), [switch.default for switch in switches])
     for mode in modes:
-        cells = [switch.values.get(mode, _AS_DEFAULT) for switch in switches]
+        otherwise = {switch.option: _AS_DEFAULT for switch in switches}
+        if mode == "default":  # sets nothing: what holds is what holds without a mode
+            otherwise = {switch.option: switch.default for switch in switches}
+        cells = [switch.values.get(mode, otherwise[switch.option]) for switch in switches]
         table.code(plain(mode), cells)
-    return table.build(notes=[word("A dot: the mode leaves the option as it is without a mode.")])
+    return table.build(notes=[word("A dot: the option is as in default, or without a mode.")])
 
 
 def chooser(switches: Sequence[Switch], trials: Sequence[Trial], modes: Sequence[str]) -> Choice:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fuseshard.compiler.modes.records import Effect, Written
 from fuseshard.show.chapters.modes.switches import effect_word
+from fuseshard.show.charts.variants import as_value
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import Anchor, annotated_source, on
@@ -23,51 +24,64 @@ def program_names() -> dict[str, Text]:
 
 
 def written_table(
-    written: Mapping[str, Mapping[str, Written]], effects: Mapping[str, Mapping[str, Effect]]
+    written: Mapping[str, Mapping[str, Written]], effects: Mapping[str, Effect]
 ) -> Table:
     """Compare what each mode made Inductor write with what it writes by default.
 
     Args:
         written: program -> mode -> module.
-        effects: program -> mode -> what differs from the default mode.
+        effects: mode -> what differs from the default mode, in every program.
     """
-    rows = [(program, mode) for program in written for mode in written[program]]
-    modules = [written[program][mode] for program, mode in rows]
-    table = TableBuilder("written", word("What Inductor writes for this CPU under each mode."))
-    table.texts(word("Program"), [program_names()[program] for program, _ in rows])
-    table.code(word("Mode"), [mode for _, mode in rows])
-    table.counts(word("Kernels written"), [len(module.kernels) for module in modules])
-    table.counts(word("Library calls"), [module.library_calls for module in modules])
-    table.counts(word("CUDA graphs left out"), [module.skips for module in modules])
-    differs = [effect_word(effects[program][mode]) for program, mode in rows]
+    names = program_names()
+    first, *rest = (as_value(names[program]) for program in written)
+    caption = word(
+        "What Inductor writes for this CPU. Counts are for: {first}; {second}; {third}.",
+        first=first,
+        second=rest[0],
+        third=rest[1],
+    )
+    table = TableBuilder("written", caption)
+    table.code(word("Mode"), list(effects))
+
+    def counts(count: Callable[[Written], int]) -> list[Text]:
+        return [
+            plain(" / ".join(str(count(written[program][mode])) for program in written))
+            for mode in effects
+        ]
+
+    table.texts(word("Kernels written"), counts(lambda module: len(module.kernels)))
+    table.texts(word("Library calls"), counts(lambda module: module.library_calls))
+    table.texts(word("CUDA graphs left out"), counts(lambda module: module.skips))
+    differs = [effect_word(effect) for effect in effects.values()]
     table.texts(word("Differs from the default in"), differs)
     return table.build()
 
 
 def error_table(errors: Mapping[str, Mapping[str, float]], allowed: float) -> Table:
-    """Judge the error of each way to run a program by eager mode's own.
+    """Judge the error of each way to run the programs by eager mode's own.
 
     Args:
-        errors: program -> way -> largest error against float64; "eager" is among the ways,
-            and "edited" is a module with one operation replaced.
+        errors: way -> program -> largest error against float64; "eager" is among the ways, and
+            "edited" is a module with one operation replaced.
         allowed: multiple of eager mode's error that rounding explains.
     """
-    edited = word("lite's module, one operation replaced")
-    rows = [(program, way) for program in errors for way in errors[program]]
-    own = [errors[program]["eager"] for program, _ in rows]
-    found = [errors[program][way] for program, way in rows]
     caption = word("Largest error against float64, relative to the largest value.")
     table = TableBuilder("errors", caption)
-    table.texts(word("Program"), [program_names()[program] for program, _ in rows])
-    table.texts(word("Way"), [edited if way == "edited" else plain(way) for _, way in rows])
-    table.numbers(word("Error"), found, significant=2)
-    table.numbers(word("of eager mode's"), [e / o for e, o in zip(found, own, strict=True)])
-    verdicts = [
-        # `not <=` also catches NaN, which compares false with everything.
-        word("rounding") if error <= allowed * mine else word("a bug")
-        for error, mine in zip(found, own, strict=True)
-    ]
-    table.texts(word("Verdict"), verdicts)
+    edited = word("lite's module, one operation replaced")
+    table.texts(word("Way"), [edited if way == "edited" else plain(way) for way in errors])
+    for program in errors["eager"]:
+        found = [own.get(program) for own in errors.values()]
+        table.numbers(program_names()[program], found, significant=2)
+    table.texts(
+        word("Verdict"),
+        [
+            # `not <=` also catches NaN, which compares false with everything.
+            word("rounding")
+            if all(own[name] <= allowed * errors["eager"][name] for name in own)
+            else word("a bug")
+            for own in errors.values()
+        ],
+    )
     return table.build()
 
 

@@ -100,7 +100,7 @@ def endings_finding(report: GraphReport | None, names: Sequence[str]) -> Word:
         for name in names
         if name in found
     ]
-    return in_a_row(said) if said else nothing_recorded()
+    return in_a_row(said, apart=True) if said else nothing_recorded()
 
 
 def size_finding(report: GraphReport | None) -> Word:

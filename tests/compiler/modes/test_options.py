@@ -1,0 +1,50 @@
+"""What modes switch. Oracle: torch's own list; one child process."""
+
+import pytest
+import torch
+
+from fuseshard.compiler.modes import options
+
+
+def test_switches_and_values_rebuild_torchs_list() -> None:
+    by_mode = torch._inductor.list_mode_options()
+    switched = options.switches()
+    assert options.modes() == tuple(by_mode)
+    for mode, own in by_mode.items():
+        rebuilt = {s.option: s.values[mode] for s in switched if mode in s.values}
+        assert rebuilt == {option: repr(value) for option, value in own.items()}
+
+
+def test_a_default_is_what_the_configuration_holds() -> None:
+    defaults = torch._inductor.config.get_config_copy()
+    for switch in options.switches():
+        assert switch.default == repr(defaults[switch.option])
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"mode": "fastest"}, "RuntimeError: Unrecognized mode=fastest"),
+        ({"mode": "default", "options": {"max_autotune": True}}, "Either mode or options"),
+        ({"options": {"max_autotune": 1}}, "got int should be bool"),
+        ({"options": {"max_autotun": True}}, "Unexpected optimization option max_autotun"),
+    ],
+)
+def test_a_refusal_is_quoted(settings: dict[str, object], said: str) -> None:
+    assert said in options.refusal(**settings)
+
+
+def test_what_is_not_refused_is_an_error_of_the_page() -> None:
+    with pytest.raises(ValueError, match=r"took \{'mode': 'lite'\}, must refuse it"):
+        options.refusal(mode="lite")
+
+
+def test_small_gpus_and_other_backends_are_heard_of_and_no_more() -> None:
+    heard = options.unheeded().splitlines()
+    assert heard[0] == "WARNING: Not enough SMs to use max_autotune_gemm mode"
+    assert heard[1:3] == [
+        "67 multiprocessors, big enough: False",
+        "68 multiprocessors, big enough: True",
+    ]
+    assert "eager backend ignoring extra kwargs {'mode': 'max-autotune'}" in heard[3]
+    assert heard[4] == "result: [2.0, 2.0]"
