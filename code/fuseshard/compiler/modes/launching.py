@@ -77,7 +77,7 @@ def launch_report(device: str, *, steps: int = STEPS, calls: int = TIMED_CALLS) 
     for name, program in programs(device, steps).items():
         expected = program(x).clone()
         runs = [
-            _run(way, functools.partial(fn, x), expected, device, calls)
+            _run(way, functools.partial(fn, x), expected, device=device, calls=calls)
             for way, fn in _ways(program, x, device).items()
         ]
         measured.append(LaunchProgram(name=name, steps=steps, runs=tuple(runs)))
@@ -100,7 +100,12 @@ def _ways(program: Program, x: torch.Tensor, device: str) -> dict[str, Program]:
 
 
 def _run(
-    way: str, call: Callable[[], torch.Tensor], expected: torch.Tensor, device: str, calls: int
+    way: str,
+    call: Callable[[], torch.Tensor],
+    expected: torch.Tensor,
+    *,
+    device: str,
+    calls: int,
 ) -> LaunchRun:
     for _ in range(WARM_UP_CALLS):
         result = call()

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+# Underscored, and yet documented for extensions; checked on torch 2.11 and 2.13.
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
