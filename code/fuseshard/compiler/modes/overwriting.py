@@ -136,12 +136,12 @@ def _trap(
             if marks == "each call":
                 torch.compiler.cudagraph_mark_step_begin()
             later = _numbers(fn(held if feeds_back else second))
-        return _case(name, before, _numbers(held), later, "")
+        return _case(name, before, _numbers(held), later, message="")
     except RuntimeError as error:
-        return _case(name, before, (), later, str(error))
+        return _case(name, before, (), later, message=str(error))
 
 
-def _case(name: str, before: Numbers, after: Numbers, second: Numbers, message: str) -> TrapCase:
+def _case(name: str, before: Numbers, after: Numbers, second: Numbers, *, message: str) -> TrapCase:
     ending: Ending = "refused" if message else "kept" if after == before else "overwritten"
     return TrapCase(
         name=name,

@@ -61,7 +61,7 @@ def gpu_chooser(outcome: HasSweep) -> Choice | Figure | Word:
 
 
 def first_calls(outcome: HasSweep) -> Table | Word:
-    """Show what the first three calls of each way take, what a later one launches, and its error.
+    """Show first three calls of each way, what a later one launches, and its error.
 
     Args:
         outcome: of one of the sweeps of `compiler.modes.sweep`.
