@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, pairwise
 
-from fuseshard.compiler.ledger.records import Share
+from fuseshard.compiler.ledger.records import Ledger, Share
+from fuseshard.measure.records import Ratio
+from fuseshard.measure.statistics import paired_ratio
 
 Set = frozenset[str]
 Times = Mapping[Set, float]
@@ -117,3 +119,14 @@ def _check(times: Times, switches: Sequence[str]) -> None:
             f"{2 ** len(switches)} combinations of {list(switches)} (an order passes through "
             "them); measure what is missing."
         )
+
+
+def thread_ratio(made: Ledger, variant: str) -> Ratio:
+    """Return what a second thread does to a variant's time, paired within each round.
+
+    Args:
+        made: with "eager" and "compiled" on one thread and on two.
+        variant: one of the two.
+    """
+    one, two = made.threads[variant], made.threads[f"{variant}, 2"]
+    return paired_ratio(one.rounds_s, two.rounds_s)

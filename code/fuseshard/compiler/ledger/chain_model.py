@@ -72,21 +72,23 @@ def fit(chains: SpeedMap) -> tuple[ChainModel, frozenset[tuple[str, int, int]]]:
         The model, and the measurements (variant, operations, elements) that it has used up.
     """
     few, many = int(chains.rows[0]), int(chains.rows[-1])
-    tiny, *_ = chains.columns
+    tiny = chains.columns[:2]
     middle = chains.columns[len(chains.columns) // 2]
     eager = {size: _seconds(chains, EAGER, few, size) / few for size in chains.columns}
-    compiled_call_s = _seconds(chains, COMPILED, few, tiny)
-    # A call on the smallest size is all overhead; what larger ones take beyond it is the pass.
-    passes = {size: max(seconds - eager[tiny], 0.0) for size, seconds in eager.items()}
+    # On hardly any data a call is all that there is to pay, and noise only ever adds to it.
+    eager_call_s = min(eager[size] for size in tiny)
+    compiled_call_s = min(_seconds(chains, COMPILED, few, size) for size in tiny)
+    passes = {size: max(seconds - eager_call_s, 0.0) for size, seconds in eager.items()}
     arithmetic_s = (_seconds(chains, COMPILED, many, middle) - compiled_call_s) / (many * middle)
     model = ChainModel(
-        eager_call_s=eager[tiny],
+        eager_call_s=eager_call_s,
         compiled_call_s=compiled_call_s,
         pass_s=passes,
         arithmetic_s=arithmetic_s,
     )
     used = {(EAGER, few, size) for size in chains.columns}
-    return model, frozenset(used | {(COMPILED, few, tiny), (COMPILED, many, middle)})
+    used |= {(COMPILED, few, size) for size in tiny}
+    return model, frozenset(used | {(COMPILED, many, middle)})
 
 
 def predictions(chains: SpeedMap) -> tuple[Prediction, ...]:

@@ -104,6 +104,8 @@ class Written:
     """loops that are shared out between threads, `#pragma omp for`"""
     buffer_bytes: int
     """bytes that it allocates in one call"""
+    code: str
+    """the C++ of its kernels"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +120,10 @@ class Ledger:
     written: tuple[Written, ...]
     """one a combination of the switches that change the code"""
     origin: Origin | None = None
+
+    def code(self, switches: frozenset[str]) -> str:
+        """Return the C++ that was written with exactly these switches on."""
+        return next(one.code for one in self.written if frozenset(one.switches) == switches)
 
 
 @dataclass(frozen=True, kw_only=True)

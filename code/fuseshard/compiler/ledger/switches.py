@@ -113,6 +113,7 @@ def written(switches: tuple[str, ...], source: str) -> Written:
         vectors=code.count("Vectorized<"),
         parallel_loops=code.count("#pragma omp for"),
         buffer_bytes=buffer_bytes(source),
+        code=code,
     )
 
 

@@ -4,6 +4,7 @@ n = elementwise operations, N = elements of a tensor or side of a square matrix.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -67,21 +68,15 @@ def broken_chain(operations: int, breaks: int) -> Elementwise:
             f"broken_chain: {operations} operations can't be cut into {parts} even parts, must be "
             f"a multiple of {2 * parts}; change operations or breaks."
         )
-    part = chain(operations // parts)
-    whole = part
-    for _ in range(breaks):
-        whole = isolated(_with_a_break(part, whole))
+    # Written out line by line: at a break in a loop, Dynamo gives up the loop's whole function.
+    lines = ["def whole(x):", *["    x = part(x)", "    graph_break()"] * breaks]
+    names: dict[str, Any] = {
+        "part": chain(operations // parts),
+        "graph_break": torch._dynamo.graph_break,
+    }
+    exec("\n".join([*lines, "    return part(x)"]), names)
+    whole: Elementwise = names["whole"]
     return whole
-
-
-def _with_a_break(first: Elementwise, rest: Elementwise) -> Elementwise:
-    # One function a break: in a Python loop, a break makes Dynamo give up the whole function.
-    def both(x: torch.Tensor) -> torch.Tensor:
-        x = first(x)
-        torch._dynamo.graph_break()
-        return rest(x)
-
-    return both
 
 
 def layers(operations: int, *, num_layers: int = 2) -> Callable[..., torch.Tensor]:

@@ -1,0 +1,284 @@
+"""Draw the maps of the speed-up, and put single places of them into sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from fuseshard import palette
+from fuseshard.compiler.ledger.records import EAGER, Family, MapCell, SpeedMap, SpeedMaps
+from fuseshard.measure.records import Environment
+from fuseshard.show.cards import origin_line
+from fuseshard.show.charts.comparison import finding
+from fuseshard.show.charts.variants import known_variants, verdict_word
+from fuseshard.show.choices import Choice, choose
+from fuseshard.show.figures import HOVER, FigureBuilder
+from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.records import Figure, Table
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Plain, Text, Word, plain, word
+
+SAME_SIGN = "≈"
+"""stands in a place where no difference was measured"""
+
+_DOUBLINGS = 3.0
+"""of the speed-up, either way, until a colour is full"""
+
+
+class HasMaps(Protocol):
+    """An experiment's outcome, as `measure.experiments` makes it."""
+
+    experiment_id: str
+
+    @property
+    def available(self) -> SpeedMaps | None:
+        """The result; None if it isn't recorded yet."""
+
+
+def map_chooser(maps: Sequence[SpeedMap], *, name: str = "speed-maps") -> Choice:
+    """Show one family's map at a time.
+
+    Args:
+        maps: at least two, of different families.
+        name: lower-case words joined by hyphens, unique on its page.
+    """
+    options = [(_title(one.family), map_figure(one, name=f"{name}-{one.family}")) for one in maps]
+    return choose(name, word("Family of work"), options)
+
+
+def recorded_chooser(outcome: HasMaps) -> Choice | Word:
+    """Show the recorded maps, or say how to record them.
+
+    Args:
+        outcome: of the experiment, called on any machine.
+    """
+    if outcome.available is not None:
+        return map_chooser(outcome.available.maps, name="speed-maps-gpu")
+    return word(
+        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
+        "on a machine with one.",
+        id=outcome.experiment_id,
+    )
+
+
+def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
+    """Draw one map: a colour and a factor in each place, or that no difference was measured.
+
+    Args:
+        speeds: by `compiler.ledger.maps`, live or recorded.
+        name: lower-case words joined by hyphens, unique on its page.
+    """
+    drawing = FigureBuilder(name, height=110 + 52 * len(speeds.rows))
+    rows = [_row(speeds.family, row) for row in speeds.rows]
+    columns = [plain(number(column)) for column in speeds.columns]
+    drawing.x_axis(_columns_title(speeds.family), type="category", showgrid=False, ticks="")
+    drawing.rows(rows)
+    drawing.layout["showlegend"] = False
+    by_row = [[speeds.cell(row, column) for column in speeds.columns] for row in speeds.rows]
+    drawing.trace(
+        type="heatmap",
+        name=drawing.say(word("speed-up")),
+        x=[drawing.say(column) for column in columns],
+        y=[drawing.say(row) for row in rows],
+        z=[[_colour_value(cell) for cell in cells] for cells in by_row],
+        text=[[drawing.say(plain(_short(cell))) for cell in cells] for cells in by_row],
+        hovertext=[[drawing.say(plain(_long(cell))) for cell in cells] for cells in by_row],
+        texttemplate=drawing.say(plain("%{text}")),
+        hovertemplate=HOVER,
+        colorscale=[[0, palette.EAGER.light], [0.5, palette.GRID[0]], [1, palette.COMPILED.light]],
+        zmin=-_DOUBLINGS,
+        zmax=_DOUBLINGS,
+        showscale=False,
+        xgap=3,
+        ygap=3,
+        textfont={"size": 14},
+    )
+    num_threads = speeds.cells[0].comparison.num_threads if speeds.device == "cpu" else None
+    return drawing.build(
+        caption=word(
+            "{title}, speed-up by compiling: {counts}. Blue: compiled is faster; orange: eager "
+            "is; {sign}: no difference measured.",
+            title=_title(speeds.family),
+            counts=counts_finding(speeds),
+            sign=SAME_SIGN,
+        ),
+        alt=_alt(speeds),
+        table=_table(speeds, name=f"{name}-table"),
+        origin=origin_line(speeds.origin, num_threads=num_threads),
+    )
+
+
+def error_table(maps: Sequence[SpeedMap]) -> Table:
+    """Show how far eager and compiled results are from float64, at worst in each family.
+
+    Args:
+        maps: of different families.
+    """
+    table = TableBuilder("map-errors", word("Largest error against float64 in each family."))
+    table.texts(word("Family"), [_title(one.family) for one in maps])
+    known = known_variants()
+    for name in ("eager", "compiled"):
+        errors = [max(_error(cell, name) for cell in one.cells) for one in maps]
+        table.numbers(known[name].label, errors, significant=2)
+    equal = [sum(cell.error == cell.eager_error for cell in one.cells) for one in maps]
+    table.counts(word("Places with equal errors"), equal)
+    table.counts(word("Places"), [len(one.cells) for one in maps])
+    return table.build()
+
+
+def _error(cell: MapCell, variant: str) -> float:
+    return cell.eager_error if variant == EAGER else cell.error
+
+
+def counts_finding(speeds: SpeedMap) -> Word:
+    """Say in a clause in how many places of a map compiling wins, loses, or does neither."""
+    counted = speeds.verdicts()
+    return word(
+        "of {n} places, {faster} are faster compiled, {slower} are slower, and in {same} no "
+        "difference was measured",
+        n=len(speeds.cells),
+        faster=counted["faster"],
+        slower=counted["slower"],
+        same=counted["no difference measured"],
+    )
+
+
+def best_finding(speeds: SpeedMap) -> Word:
+    """Say in a clause where on a map compiling helps most, if anywhere."""
+    best = speeds.extreme(best=True)
+    if best is None or best.comparison.verdict != "faster":
+        return word("compiling was nowhere measured to be faster")
+    return word(
+        "at best compiled code is {speedup} as fast ({row}, {column})",
+        speedup=factor(best.comparison.ratio.speedup),
+        row=_in_sentence(speeds.family, best.row),
+        column=_column(speeds.family, best.column),
+    )
+
+
+def cell_finding(cell: MapCell) -> Word:
+    """Say in a clause what compiling does in one place of a map."""
+    known = known_variants()
+    timing, ratio = cell.comparison.candidate()
+    return finding(timing, ratio, known[EAGER].in_sentence, known["compiled"].in_sentence)
+
+
+def range_finding(speeds: SpeedMap, row: str) -> Word:
+    """Say in a clause from what to what the speed-up of a row goes, from its first column on."""
+    cells = [speeds.cell(row, column) for column in speeds.columns]
+    return word(
+        "from {first} at {low} to {last} at {high}",
+        first=_spoken(cells[0]),
+        low=_column(speeds.family, cells[0].column),
+        last=_spoken(cells[-1]),
+        high=_column(speeds.family, cells[-1].column),
+    )
+
+
+def machine_finding(maps: SpeedMaps | None) -> Word:
+    """Name the machine of recorded maps, or say that there are none."""
+    environment: Environment | None = maps.origin.environment if maps and maps.origin else None
+    if environment is None:
+        return word("nothing is recorded yet")
+    return word("recorded on {gpu}", gpu=environment.gpu or environment.cpu)
+
+
+def _spoken(cell: MapCell) -> Word | str:
+    if cell.speedup is None:
+        return word("no measured difference")
+    return factor(cell.speedup)
+
+
+def _colour_value(cell: MapCell) -> float:
+    return math.log2(cell.speedup) if cell.speedup else 0.0
+
+
+def _short(cell: MapCell) -> str:
+    return factor(cell.speedup, 2) if cell.speedup else SAME_SIGN
+
+
+def _long(cell: MapCell) -> str:
+    ratio = cell.comparison.ratio
+    interval = f"{number(ratio.speedup_low)} – {number(ratio.speedup_high)}{TIMES_SIGN}"
+    return f"{_short(cell)} ({interval})"
+
+
+def _title(family: Family) -> Word:
+    return {
+        "chain": word("Chains of elementwise operations"),
+        "matmul": word("Elementwise operations after matrix products"),
+        "breaks": word("Graph breaks in a chain of 32 operations"),
+        "models": word("Small models"),
+    }[family]
+
+
+def _columns_title(family: Family) -> Word:
+    return {
+        "chain": word("elements of the tensor"),
+        "matmul": word("rows and columns of the matrices"),
+        "breaks": word("elements of the tensor"),
+        "models": word("batch"),
+    }[family]
+
+
+def _row(family: Family, row: str) -> Text:
+    """Name a row on its axis."""
+    if family in ("chain", "matmul"):
+        return word("{n} operations", n=row)
+    if family == "breaks":
+        return word("{n} breaks", n=row)
+    return _model(row)
+
+
+def _model(row: str) -> Text:
+    names: dict[str, Text] = {
+        "mlp": plain("MLP"),
+        "conv": word("conv net"),
+        "gru": word("GRU in a loop"),
+        "minigpt": plain("MiniGPT"),
+        "minigpt-training": word("MiniGPT, training"),
+    }
+    return names[row]
+
+
+def _in_sentence(family: Family, row: str) -> Word | str:
+    named = _row(family, row)
+    return str(named) if isinstance(named, Plain) else named
+
+
+def _column(family: Family, column: int) -> Word:
+    """Name a column in a sentence."""
+    size = number(column)
+    if family == "matmul":
+        return word("{n}×{n} matrices", n=size)
+    if family == "models":
+        return word("batch {n}", n=size)
+    return word("{n} elements", n=size)
+
+
+def _alt(speeds: SpeedMap) -> Word:
+    first, last = speeds.cells[0], speeds.cells[-1]
+    return word(
+        "A grid of {rows} rows and {columns} columns of coloured places. The top left one says "
+        "{first}, the bottom right one {last}.",
+        rows=len(speeds.rows),
+        columns=len(speeds.columns),
+        first=_short(first),
+        last=_short(last),
+    )
+
+
+def _table(speeds: SpeedMap, *, name: str) -> Table:
+    ratios = [cell.comparison.ratio for cell in speeds.cells]
+    table = TableBuilder(name, word("{title}: every place.", title=_title(speeds.family)))
+    table.texts(word("Row"), [_row(speeds.family, cell.row) for cell in speeds.cells])
+    table.counts(_columns_title(speeds.family), [cell.column for cell in speeds.cells])
+    for variant in ("eager", "compiled"):
+        seconds = [cell.comparison[variant].median_s for cell in speeds.cells]
+        table.seconds(known_variants()[variant].label, seconds)
+    table.numbers(word("Speed-up"), [ratio.speedup for ratio in ratios])
+    table.numbers(word("at least"), [ratio.speedup_low for ratio in ratios])
+    table.numbers(word("at most"), [ratio.speedup_high for ratio in ratios])
+    table.texts(word("Verdict"), [verdict_word(ratio.verdict) for ratio in ratios])
+    return table.build()
