@@ -19,7 +19,7 @@ def add_one(x: torch.Tensor) -> torch.Tensor:
 
 
 def call_paths(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> Comparison:
-    """Time four ways into the same addition, from eager mode to the bare written module.
+    """Time five ways into the same addition, from eager mode to the bare written module.
 
     Args:
         fn: function of one tensor.
@@ -27,19 +27,22 @@ def call_paths(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> C
 
     Returns:
         "eager", "compiled", "unguarded" (every guard dropped when it was compiled, which is
-        unsafe: nothing notices another shape) and "written" (Inductor's module, called directly).
+        unsafe: nothing notices another shape), "captured" (by Dynamo, which then runs its graph
+        eagerly) and "written" (Inductor's module, called directly).
     """
     compiled = torch.compile(isolated(fn), dynamic=False)
     options: dict[str, str | int | bool | Callable[..., Any]] = {
         "guard_filter_fn": torch.compiler.skip_all_guards_unsafe
     }
     unguarded = torch.compile(isolated(fn), dynamic=False, options=options)
+    captured = torch.compile(isolated(fn), dynamic=False, backend="eager")
     module = load(capture(fn, x).source[0])
     return compare(
         {
             "eager": functools.partial(fn, x),
             "compiled": functools.partial(compiled, x),
             "unguarded": functools.partial(unguarded, x),
+            "captured": functools.partial(captured, x),
             "written": lambda: module([x]),
         },
         rounds=25,

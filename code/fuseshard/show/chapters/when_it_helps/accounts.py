@@ -122,9 +122,9 @@ def thread_finding(made: Ledger, variant: str) -> Word:
     """
     ratio = account.thread_ratio(made, variant)
     if ratio.verdict == "faster":
-        return word("{speedup} as fast", speedup=factor(ratio.speedup))
+        return word("{speedup} the speed of one thread", speedup=factor(ratio.speedup))
     if ratio.verdict == "slower":
-        return word("slower, by a factor of {ratio}", ratio=number(ratio.median))
+        return word("{ratio} the time of one thread", ratio=factor(ratio.median))
     return word("no measurable difference")
 
 

@@ -16,8 +16,9 @@ from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
-# Both go through Inductor's code, so both have the colour of compiled.
+# All three go through torch.compile, so they have the colour of compiled.
 _UNGUARDED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dashdot", "diamond-open", "\\")
+_CAPTURED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dash", "triangle-up-open", "x")
 _WRITTEN = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", ".")
 
 
@@ -29,6 +30,11 @@ def path_variants() -> dict[str, Variant]:
             word("compiled, guards dropped"),
             _UNGUARDED,
             word("the compiled version without its guards"),
+        ),
+        "captured": Variant(
+            word("captured by Dynamo, run eagerly"),
+            _CAPTURED,
+            word("the captured graph, run eagerly"),
         ),
         "written": Variant(
             word("written module alone"), _WRITTEN, word("the written module alone")

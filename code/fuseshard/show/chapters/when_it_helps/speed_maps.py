@@ -8,13 +8,12 @@ from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, Family, MapCell, SpeedMap, SpeedMaps
-from fuseshard.measure.records import Environment
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Plain, Text, Word, plain, word
@@ -176,12 +175,26 @@ def range_finding(speeds: SpeedMap, row: str) -> Word:
     )
 
 
-def machine_finding(maps: SpeedMaps | None) -> Word:
-    """Name the machine of recorded maps, or say that there are none."""
-    environment: Environment | None = maps.origin.environment if maps and maps.origin else None
-    if environment is None:
+def price_finding(maps: SpeedMaps | None) -> Word:
+    """Say in a clause what one eager operation takes with few and with many elements.
+
+    Args:
+        maps: recorded; None if they aren't yet.
+    """
+    if maps is None:
         return word("nothing is recorded yet")
-    return word("recorded on {gpu}", gpu=environment.gpu or environment.cpu)
+    chains = next(one for one in maps.maps if one.family == "chain")
+    row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
+    seconds = [
+        chains.cell(row, elements).comparison[EAGER].median_s / int(row) for elements in (few, many)
+    ]
+    return word(
+        "one eager operation takes {short} with {few} elements and {long} with {many}",
+        short=duration(seconds[0]),
+        few=number(few),
+        long=duration(seconds[1]),
+        many=number(many),
+    )
 
 
 def _spoken(cell: MapCell) -> Word | str:
