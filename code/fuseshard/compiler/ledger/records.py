@@ -63,7 +63,11 @@ class SpeedMap:
             )
 
     def cell(self, row: str, column: int) -> MapCell:
-        """Return the cell of a row and a column."""
+        """Return the cell of a row and a column.
+
+        Raises:
+            KeyError: there is no such place.
+        """
         for cell in self.cells:
             if (cell.row, cell.column) == (row, column):
                 return cell
