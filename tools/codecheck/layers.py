@@ -32,10 +32,9 @@ LAYERS = {
     "measure": _layer("", "torch numpy"),
     "models": _layer("", "torch"),
     "kernels": _layer("", "torch triton"),
-    # NumPy: one of the libraries that a traced function may call.
-    "compiler": _layer("measure models", "torch triton numpy"),
-    # The ONNX packages are optional: one function measures ONNX Runtime beside torch.compile.
-    "compiler": _layer("measure models", "torch triton onnx onnxruntime onnxscript"),
+    # NumPy: one of the libraries that a traced function may call. The ONNX packages are optional:
+    # one function measures ONNX Runtime beside torch.compile.
+    "compiler": _layer("measure models", "torch triton numpy onnx onnxruntime onnxscript"),
     "distributed": _layer("measure models", "torch cloudpickle IPython"),
     "checks": _layer(f"{ABOVE_TORCH} claims show", "torch numpy"),
     "claims": _layer(f"{ABOVE_TORCH} checks", "torch numpy"),
