@@ -13,7 +13,7 @@ from fuseshard.measure.provenance import compiler_command
 TEMPLATES = {"add": "{0} + {1}", "mul": "{0} * {1}", "relu": "{0} < 0 ? 0 : {0}"}
 """operation -> C++ for one element; this relu keeps a NaN, as eager mode does"""
 
-# All but -O3 are Inductor's, too. -ffp-contract=off: no fused multiply-add, which rounds once less
+# All are Inductor's, too. -ffp-contract=off: no fused multiply-add, which rounds once less
 # than eager mode. -fno-trapping-math: a `?:` on floats may become a vector instruction.
 FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-trapping-math", "-shared", "-fPIC")
 TIMEOUT_S = 60.0

@@ -96,7 +96,7 @@ def sentence(guard: GuardLine) -> Word:
         "EQUALS_MATCH": word("equals {value}: it stands in the graph as a constant", value=value),
         "LENGTH_CHECK": word("has {n} elements: a loop over it was written out", n=value),
         "TYPE_MATCH": word("is a {kind}: how this type behaves is in the graph", kind=kind),
-        "ID_MATCH": word("is the same object: what a call of it does is in the graph"),
+        "ID_MATCH": word("is the same object: what it does, or holds, is in the graph"),
         "DICT_CONTAINS": word("has no `forward` of its own that would hide the class's"),
     }
     if guard.kind not in simple:

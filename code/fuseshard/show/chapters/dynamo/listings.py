@@ -127,7 +127,10 @@ def _call_notes(arguments: str = r"LOAD_FAST.*\bx\b") -> list[Anchor]:
             word("For the profiler only: it marks the time before the graph."),
         ),
         on(arguments, word("What the graph takes: tensors. Numbers are inside it.")),
-        on(r"STORE_FAST +graph_out_0", word("The graph has run; a list of tensors comes back.")),
+        on(
+            r"STORE_FAST +graph_out_0",
+            word("The graph has run; its results come back in one sequence."),
+        ),
     ]
 
 
