@@ -39,6 +39,8 @@ def test_the_doubling_size_lies_between_the_sizes_around_it():
     assert 16 < found < 64
     assert price.doubling_size(sweep("work", [1e-6, 1.1e-6])) == float("inf")
     assert price.doubling_size(sweep("work", [1e-6, 2e-6])) == pytest.approx(4)
+    disturbed = price.doubling_size(sweep("work", [1e-6, 5e-6, 1.5e-6, 3e-6]))
+    assert disturbed == found, "a size below the bend that something slowed down moved the bend"
 
 
 def test_each_operator_has_a_figure_with_its_price():

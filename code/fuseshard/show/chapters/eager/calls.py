@@ -102,7 +102,9 @@ def step_table(parts: Sequence[Part]) -> Table:
         "optimizer": word("optimizer, AdamW"),
     }
     table = TableBuilder("step", word("Dispatcher calls of one training step of MiniGPT."))
-    table.texts(word("Part"), [*(labels[part.name] for part in parts), word("whole step")])
+    table.texts(
+        word("Part of the step"), [*(labels[part.name] for part in parts), word("whole step")]
+    )
     columns = (
         (word("From Python"), [part.from_python for part in parts]),
         (word("All calls"), [part.calls for part in parts]),

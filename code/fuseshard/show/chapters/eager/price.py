@@ -89,15 +89,15 @@ def doubling_size(sweep: Sweep) -> float:
         Elements, interpolated between two sizes on logarithmic axes; infinity where no size does.
     """
     # Lower quartiles: interruptions only ever add time.
-    floor_s = min(point.comparison[WORK].low_s for point in sweep.points)
-    before = sweep.points[0]
-    for point in sweep.points[1:]:
-        low, high = before.comparison[WORK].low_s, point.comparison[WORK].low_s
-        if high >= 2 * floor_s:
-            share = max(0.0, (2 * floor_s - low) / (high - low))
-            return float(before.size * (point.size / before.size) ** share)
-        before = point
-    return float("inf")
+    seconds = [point.comparison[WORK].low_s for point in sweep.points]
+    doubled_s = 2 * min(seconds)
+    # The last size below, not the first above: a small size that was disturbed doesn't count.
+    last = max(i for i, low_s in enumerate(seconds) if low_s < doubled_s)
+    if last + 1 == len(seconds):
+        return float("inf")
+    low, high = seconds[last : last + 2]
+    before, after = sweep.sizes[last : last + 2]
+    return float(before * (after / before) ** ((doubled_s - low) / (high - low)))
 
 
 def _ways() -> dict[str, Variant]:
@@ -174,8 +174,8 @@ def ways_finding(comparison: Comparison, way: str) -> Word:
         comparison: as in `ways_figure`.
         way: one of its variants other than "add".
     """
-    timing = comparison[way]
-    saved_s = comparison["add"].median_s - timing.median_s
+    timing, ratio = comparison.candidate(way)
+    saved_s = comparison["add"].median_s * (1 - ratio.median)
     if timing.verdict == "faster":
         return word("it saves {time}", time=duration(saved_s))
     if timing.verdict == "slower":

@@ -57,7 +57,7 @@ def block_figure(profile: Profile) -> Figure:
     return _drawn(spans, levels).build(
         caption=word(
             "One transformer block under the profiler: {n} calls in {whole}; gaps in the top row "
-            "({share} % of the time) are Python. Point at a bar for its name.",
+            "({share} % of the time) are Python and the profiler. Point at a bar for its name.",
             n=len(spans),
             whole=duration(end_s - begin_s),
             share=number(100 * outside, 2),
