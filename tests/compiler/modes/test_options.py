@@ -1,4 +1,6 @@
-"""What modes switch. Oracle: torch's own list; one child process."""
+"""What modes switch. Oracle: torch's own list, and what it logs."""
+
+import logging
 
 import pytest
 import torch
@@ -39,12 +41,22 @@ def test_what_is_not_refused_is_an_error_of_the_page() -> None:
         options.refusal(mode="lite")
 
 
-def test_small_gpus_and_other_backends_are_heard_of_and_no_more() -> None:
-    heard = options.unheeded().splitlines()
-    assert heard[0] == "WARNING: Not enough SMs to use max_autotune_gemm mode"
-    assert heard[1:3] == [
-        "67 multiprocessors, big enough: False",
-        "68 multiprocessors, big enough: True",
-    ]
-    assert "eager backend ignoring extra kwargs {'mode': 'max-autotune'}" in heard[3]
-    assert heard[4] == "result: [2.0, 2.0]"
+def test_templates_begin_at_68_multiprocessors_and_less_is_a_warning() -> None:
+    is_big, heard = options.small_gpu_warnings(67)
+    assert (is_big, heard) == (False, ["Not enough SMs to use max_autotune_gemm mode"])
+    assert options.small_gpu_warnings(68) == (True, [])
+
+
+def test_another_backend_takes_a_mode_and_ignores_it() -> None:
+    (warning,) = options.other_backend_warnings()
+    assert warning == "eager backend ignoring extra kwargs {'mode': 'max-autotune'}"
+
+
+def test_what_is_heard_goes_no_further_and_loggers_are_left_as_they_were(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logger = logging.getLogger("torch._inductor.utils")
+    before = (logger.propagate, list(logger.handlers))
+    options.small_gpu_warnings(1)
+    assert (logger.propagate, list(logger.handlers)) == before
+    assert capsys.readouterr().err == ""

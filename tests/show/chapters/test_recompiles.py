@@ -67,7 +67,7 @@ def test_each_lane_says_why_it_came_to_be(history: History) -> None:
     layout = timeline.timeline("t", history).figure["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
         "graph 0",
-        "graph 1, since size 0 of x: 5 → 7",
+        "graph 1, because of size 0 of x: 5 → 7",
         "no graph: the limit is reached",
     ]
     assert layout["xaxis"]["ticktext"] == ["5", "6", "7", "8"]

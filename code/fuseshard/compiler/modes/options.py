@@ -1,13 +1,20 @@
 """What each mode of torch.compile switches, read from torch itself."""
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import torch
 
-# Private, checked on torch 2.11 and 2.13: torch's own list of modes, and Inductor's settings.
-from torch._inductor import config, list_mode_options
+# Loaded for its logger: a mode goes to a backend of this module. Checked on torch 2.11 and 2.13.
+import torch._dynamo.backends.debugging
 
-from fuseshard.compiler.child import run_script
+# Private, checked on torch 2.11 and 2.13: torch's own list of modes, and Inductor's settings.
+from torch._inductor import config, list_mode_options, utils
+
+from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.modes.records import Switch
 
 
@@ -50,7 +57,7 @@ def refusal(**settings: Any) -> str:
         ValueError: nothing was refused.
     """
     try:
-        torch.compile(_identity, **settings)
+        torch.compile(_plus_one, **settings)
     except RuntimeError as error:
         return f"{type(error).__name__}: {error}"
     raise ValueError(
@@ -59,35 +66,71 @@ def refusal(**settings: Any) -> str:
     )
 
 
-def unheeded() -> str:
-    """Ask a small GPU for max-autotune, and another backend for a mode, in a process of its own.
+def small_gpu_warnings(multiprocessors: int) -> tuple[bool, list[str]]:
+    """Ask torch whether a GPU of some size is big enough for matrix products from templates.
 
-    The GPU is a stand-in with 67 multiprocessors, and then 68, which torch's own code judges.
+    Args:
+        multiprocessors: of a stand-in, whose properties torch's own test looks at.
 
     Returns:
-        What torch logs, and what the process prints between.
+        Torch's answer, and what it logs.
     """
-    return run_script(_UNHEEDED).output
+
+    class StandIn:
+        multi_processor_count = multiprocessors
+
+    with (
+        mock.patch.object(utils.DeviceProperties, "create", lambda device: StandIn),
+        hearing("torch._inductor.utils") as heard,
+    ):
+        # Past the cache, which would keep the stand-in's answer for this process.
+        is_big = bool(utils.is_big_gpu.__wrapped__(torch.device("cuda", 0)))
+    return is_big, heard
 
 
-_UNHEEDED = """
-import os, sys
-sys.stderr = sys.stdout
-os.environ["TORCH_LOGS_FORMAT"] = "%(levelname)s: %(message)s"
-import torch
-from torch._inductor import utils  # private, checked on torch 2.13
-
-class StandIn:
-    multi_processor_count = 67
-
-utils.DeviceProperties.create = staticmethod(lambda device: StandIn)
-print("67 multiprocessors, big enough:", utils.is_big_gpu(torch.device("cuda", 0)))
-StandIn.multi_processor_count = 68
-print("68 multiprocessors, big enough:", utils.is_big_gpu(torch.device("cuda", 1)))
-compiled = torch.compile(lambda x: x + 1, mode="max-autotune", backend="eager")
-print("result:", compiled(torch.ones(2)).tolist())
-"""
+def other_backend_warnings() -> list[str]:
+    """Compile with a mode and another backend than Inductor, and return what torch logs."""
+    compiled = torch.compile(isolated(_plus_one), mode="max-autotune", backend="eager")
+    with hearing("torch._dynamo.backends.debugging") as heard:
+        compiled(torch.ones(2))
+    return heard
 
 
-def _identity(x: torch.Tensor) -> torch.Tensor:
-    return x
+class _Collector(logging.Handler):
+    """Keeps messages instead of printing them."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@contextmanager
+def hearing(prefix: str) -> Iterator[list[str]]:
+    """Collect what some of torch's loggers warn of in a block, instead of printing it.
+
+    Args:
+        prefix: of the loggers' names; those that exist when the block begins.
+
+    Yields:
+        The messages so far.
+    """
+    collector = _Collector()
+    known = [name for name in logging.root.manager.loggerDict if name.startswith(prefix)]
+    loggers = [logging.getLogger(name) for name in known]
+    before = [logger.propagate for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(collector)
+        logger.propagate = False
+    try:
+        yield collector.messages
+    finally:
+        for logger, propagate in zip(loggers, before, strict=True):
+            logger.removeHandler(collector)
+            logger.propagate = propagate
+
+
+def _plus_one(x: torch.Tensor) -> torch.Tensor:
+    return x + 1

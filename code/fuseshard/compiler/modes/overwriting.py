@@ -1,9 +1,7 @@
 """CUDA graphs write each result over the last one: what the library and the hand make of it."""
 
 import functools
-import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -19,6 +17,7 @@ from torch._inductor.utils import is_big_gpu
 
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.modes.cuda_graph import graph_by_hand
+from fuseshard.compiler.modes.options import hearing
 from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
 from fuseshard.compiler.modes.traces import device_trace
 from fuseshard.compiler.text import clean
@@ -182,7 +181,7 @@ def _skip(name: str, fn: Function, device: str) -> SkipCase:
     MarkStepBox.mark_step_counter = 0
     before = counters["inductor"]["cudagraph_skips"]
     x = torch.tensor(FIRST, device=device)
-    with _reasons() as reasons:
+    with hearing("torch._inductor.cuda") as reasons:
         for _ in range(WARM_UP_ROUNDS):
             fn(x)
     return SkipCase(
@@ -200,30 +199,3 @@ def _compiled(fn: Function, mode: str = "reduce-overhead") -> Function:
 
 def _numbers(tensor: torch.Tensor) -> Numbers:
     return tuple(float(value) for value in tensor.tolist())
-
-
-class _Collector(logging.Handler):
-    """Keeps messages instead of printing them."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-
-
-@contextmanager
-def _reasons() -> Iterator[list[str]]:
-    """Collect what torch logs about graphs that it leaves out, under whatever logger it does."""
-    collector = _Collector()
-    names = [
-        name for name in logging.root.manager.loggerDict if name.startswith("torch._inductor.cuda")
-    ]
-    for name in names:
-        logging.getLogger(name).addHandler(collector)
-    try:
-        yield collector.messages
-    finally:
-        for name in names:
-            logging.getLogger(name).removeHandler(collector)

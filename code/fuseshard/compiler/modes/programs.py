@@ -87,3 +87,18 @@ def linear_layer() -> Program:
         layer = nn.Linear(300, 700).requires_grad_(False)
     rows = torch.randn(65, 300, generator=torch.Generator().manual_seed(0))
     return Program(layer, rows)
+
+
+def batched_product() -> Program:
+    """Make three matrix products in one batched operation.
+
+    Returns:
+        Three matrices of 65 rows and 300 columns, each times one of 300 rows and 70 columns.
+    """
+    generator = torch.Generator().manual_seed(0)
+    right = torch.randn(3, 300, 70, generator=generator)
+
+    def product(x: torch.Tensor) -> torch.Tensor:
+        return torch.bmm(x, right)
+
+    return Program(product, torch.randn(3, 65, 300, generator=generator))

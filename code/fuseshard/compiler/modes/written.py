@@ -80,23 +80,24 @@ def effect(changed: Written, default: Written) -> Effect:
     return "around the kernels" if changed.kernels == default.kernels else "kernels"
 
 
-def autotune_frozen(program: Program) -> tuple[Written, tuple[Candidate, ...]]:
-    """Compile under max-autotune with parameters as constants, and keep what Inductor timed.
+def autotune(program: Program, *, freezing: bool = False) -> tuple[Written, tuple[Candidate, ...]]:
+    """Compile under max-autotune, and keep what Inductor timed.
 
     Inductor reports on stderr, which is read here and goes no further.
 
     Args:
-        program: a module; without gradients its parameters are taken as constants.
+        program: with one matrix product.
+        freezing: take parameters as constants; the program has to be a module.
 
     Returns:
-        The module that was written, and the candidates of its matrix products, fastest first.
+        The module that was written, and the candidates, fastest first; none without a search.
     """
     report = io.StringIO()
     with (
-        torch.no_grad(),  # only without gradients does freezing make constants of parameters
+        torch.set_grad_enabled(not freezing),  # constants are made only without gradients
         warnings.catch_warnings(),
         contextlib.redirect_stderr(report),
-        config.patch(freezing=True, autotune_local_cache=False),
+        config.patch(freezing=freezing, autotune_local_cache=False),
     ):
         warnings.simplefilter("ignore")  # timing a template touches a deprecated class of torch
         written, _ = write(program, mode="max-autotune-no-cudagraphs")

@@ -55,7 +55,10 @@ def _lookups(count: int) -> Variants:
 
 
 def fallback_comparison(*, budget_s: float = 2.0) -> Comparison:
-    """Time the same operation eager, as a hit, and past the limit, where no entry fits.
+    """Time the same operation eager, as a hit, and where no entry fits and none may be added.
+
+    The stance eager_on_recompile stands for the limit: both look for an entry, and run eager if
+    there is none. Dynamo's warning at the limit would only get into the way.
 
     Args:
         budget_s: seconds of timing.

@@ -53,7 +53,9 @@ def cure_of(name: str) -> Cure:
         before=_run(*storm.before()),
         after=_run(*storm.after()),
         before_source=_listing(storm.programs[0], storm.before),
-        after_source=_listing(storm.programs[1], storm.after),
+        after_source=_listing(
+            None if storm.programs[0] is storm.programs[1] else storm.programs[1], storm.after
+        ),
     )
 
 
@@ -65,9 +67,9 @@ def _run(fn: Callable[..., Any], calls: Calls) -> History:
     return recorder.history
 
 
-def _listing(program: Callable[..., Any], calls: Callable[..., Any]) -> str:
-    """Show a program and how it is called, as they ran."""
-    return f"{inspect.getsource(program)}\n\n{inspect.getsource(calls)}"
+def _listing(program: Callable[..., Any] | None, calls: Callable[..., Any]) -> str:
+    """Show a program and how it is called, as they ran; None if it has been shown already."""
+    return "\n\n".join(inspect.getsource(part) for part in (program, calls) if part is not None)
 
 
 def module_int() -> tuple[Callable[..., Any], Calls]:

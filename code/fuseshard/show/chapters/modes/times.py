@@ -92,18 +92,25 @@ def first_calls(outcome: HasSweep) -> Table | Word:
     return table.build(origin=origin_line(sweep.origin))
 
 
-def candidate_table(candidates: Sequence[Candidate], comparison: Comparison) -> Table:
+def candidate_table(searches: Mapping[str, Sequence[Candidate]], comparison: Comparison) -> Table:
     """Show the ways to compute a matrix product that Inductor timed.
 
     Args:
-        candidates: from `compiler.modes.written.autotune_frozen`, fastest first.
+        searches: "layer", "frozen" or "batch" -> from `compiler.modes.written.autotune`.
         comparison: measured on the same machine; says where the times come from.
     """
-    table = TableBuilder("candidates", word("What max_autotune timed for one linear layer."))
-    table.code(word("Candidate"), [candidate.name for candidate in candidates])
-    kinds = [maker_word(candidate) for candidate in candidates]
-    table.texts(word("Written by"), kinds)
-    table.seconds(word("Time"), [candidate.seconds for candidate in candidates])
+    names = {
+        "layer": word("linear layer"),
+        "frozen": word("linear layer, constant weight"),
+        "batch": word("batched product"),
+    }
+    rows = [(name, one) for name, found in searches.items() for one in found or (None,)]
+    table = TableBuilder("candidates", word("What max_autotune timed for a matrix product."))
+    table.texts(word("Product"), [names[name] for name, _ in rows])
+    table.code(word("Candidate"), [one.name if one else "—" for _, one in rows])
+    makers = [maker_word(one) if one else word("nothing was tried") for _, one in rows]
+    table.texts(word("Written by"), makers)
+    table.seconds(word("Time"), [one.seconds if one else None for _, one in rows])
     origin = origin_line(comparison.origin, num_threads=comparison.num_threads)
     return table.build(origin=origin)
 

@@ -97,7 +97,7 @@ def _lowest_latency(here: Comparison, inference: ModeSweep | None) -> _Row:
 
 def _slow_compile(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("max-autotune compiles slowly.")
-    local = word("not on a CPU: it writes what default writes")
+    local = word("not for this model: it writes what default writes")
     if inference is None:
         return _Row(claim, local, nothing_recorded(), nothing_recorded())
     calls = inference.points[0].first_calls_s

@@ -193,7 +193,7 @@ def _lanes(history: History) -> list[Word]:
         for graph in call.compiled:
             if call.failures:
                 why = as_value(reason(call.failures[0]))
-                lanes.append(word("graph {index}, since {why}", index=graph, why=why))
+                lanes.append(word("graph {index}, because of {why}", index=graph, why=why))
             else:
                 lanes.append(word("graph {index}", index=graph))
     refused = next((call for call in history.calls if call.state == "eager"), None)
@@ -224,11 +224,11 @@ def _guards(call: Call) -> str:
 
 def _caption(history: History) -> Word:
     return word(
-        "{function}, {calls} calls: {graphs} graphs compiled, {hits} calls reuse one, {eager} run "
+        "{function}, {calls} calls: {compiled} compiled a graph, {hits} reused one, {eager} ran "
         "without the compiler.",
         function=history.function,
         calls=len(history.calls),
-        graphs=len(history.graphs),
+        compiled=history.count("compile", "recompile"),
         hits=history.count("hit"),
         eager=history.count("eager"),
     )
