@@ -12,6 +12,8 @@ from fuseshard.compiler.breaks import museum
 from fuseshard.compiler.breaks.exhibit import CALLS, Exhibit, numbers, source_of, visit
 from fuseshard.compiler.breaks.observe import observe
 from fuseshard.compiler.breaks.records import Specimen
+from fuseshard.compiler.dynamo.fresh import fresh
+from fuseshard.compiler.graphs import graphs_captured
 
 EXHIBITS = {entry.name: (room, entry) for room, row in museum.ROOMS.items() for entry in row}
 
@@ -138,6 +140,15 @@ def test_the_place_of_a_break_is_the_line_that_breaks() -> None:
 )
 def test_older_advice_gets_its_verdict(name: str, verdict: str | None) -> None:
     assert visited(name).verdict == verdict
+
+
+def test_a_loop_with_a_print_stays_eager_and_nobody_says_so(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    _, entry = EXHIBITS["print-in-loop"]
+    compiled = torch.compile(fresh(entry.code), backend="eager")
+    assert graphs_captured(lambda: compiled(*numbers())) == 0  # a warning would fail the test
+    assert capfd.readouterr() == ("round 0\nround 1\nround 2\n", "")
 
 
 def test_an_exhibit_is_found_by_its_name() -> None:

@@ -27,6 +27,20 @@ class Counter(nn.Module):
         return x * 2
 
 
+class TensorCounter(nn.Module):
+    """A layer that counts its calls in a tensor."""
+
+    calls: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        return x * 2
+
+
 class Store:
     """A plain object to leave things on."""
 

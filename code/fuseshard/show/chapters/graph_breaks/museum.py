@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import get_args
 
@@ -124,8 +125,8 @@ def court(specimens: Sequence[Specimen]) -> Table:
     return table.build()
 
 
-def _of(count: int, group: Sequence[Specimen]) -> Word:
-    return word("{n} of {all}", n=count, all=len(group))
+def _of(count: int, group: Sequence[Specimen]) -> Text:
+    return plain(f"{count}/{len(group)}")
 
 
 def advice_verdict(group: Sequence[Specimen]) -> Word:
@@ -142,7 +143,9 @@ def advice_verdict(group: Sequence[Specimen]) -> Word:
             return word("no longer true")
         return word("no longer true; some recompile at each call")
     if "holds" not in verdicts and "only by default" in verdicts:
-        return word("only without fullgraph, and only some")
+        if all(item.is_broken for item in group):
+            return word("only without fullgraph")
+        return word("only some, and only without fullgraph")
     return word("too general")
 
 
@@ -188,7 +191,9 @@ def _message(item: Specimen) -> Text:
     message = item.message
     if message is None:
         return MISSING
-    return plain(f"{message.kind} → {message.aftermath}" if message.aftermath else message.kind)
+    # The setting in some names is a word too long for a column; the listing shows them whole.
+    kind = re.sub(r" with \S+=False`?$", " …", message.kind)
+    return plain(f"{kind} → {message.aftermath}" if message.aftermath else kind)
 
 
 def _room_listing(room: str, exhibits: Sequence[Specimen]) -> Source:
