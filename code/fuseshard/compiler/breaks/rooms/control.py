@@ -63,7 +63,11 @@ def bool_of_all_fixed(x: torch.Tensor) -> torch.Tensor:
 
 
 def raise_on_nan(x: torch.Tensor) -> torch.Tensor:
-    """Stop on bad values with `if` and `raise`."""
+    """Stop on bad values with `if` and `raise`.
+
+    Raises:
+        AssertionError: there is one.
+    """
     y = x + 1
     if y.isnan().any():
         raise AssertionError("not a number")
