@@ -79,7 +79,7 @@ def break_cost(
     *,
     device: str = "cpu",
     graphs: Sequence[int] = GRAPHS,
-    budget_s: float = 16.0,
+    budget_s: float = 20.0,
 ) -> BreakCost:
     """Time the chain eager and compiled, for each size of tensor over the number of graphs.
 
