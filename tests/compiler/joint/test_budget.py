@@ -62,6 +62,11 @@ def test_the_gradients_dont_depend_on_the_budget() -> None:
         assert largest_difference(step(traced, halves, tangent)(), wanted) < 1e-5
 
 
+def test_torch_can_set_a_budget_for_a_region() -> None:
+    """Or the chapter would name a function that is gone."""
+    assert "[0, 1]" in (torch.autograd.graph.region_activation_memory_budget.__doc__ or "")
+
+
 def test_what_is_repeated_is_counted_without_views() -> None:
     stacked, _ = tower(1, width=WIDTH)
     x = torch.ones(ROWS, WIDTH, requires_grad=True)

@@ -84,6 +84,11 @@ def test_operators_are_counted_without_inputs() -> None:
     assert num_ops(trace(examples.ladder, numbers(7, 5)).halves["min-cut"].forward) == 3
 
 
+def test_torch_logs_these_graphs_by_the_names_that_the_chapter_gives() -> None:
+    names = torch._logging._internal.log_registry.artifact_names
+    assert {"aot_joint_graph", "aot_graphs"} <= set(names)
+
+
 def test_a_function_without_gradients_is_refused() -> None:
     with pytest.raises(ValueError, match="no backward pass, must give one graph"):
         trace(examples.ladder, torch.ones(3))

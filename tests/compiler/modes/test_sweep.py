@@ -1,5 +1,7 @@
 """The sweep of modes, on a CPU. Oracle: its own interface; lite, which compiles no C++."""
 
+import functools
+
 import pytest
 import torch
 
@@ -7,12 +9,15 @@ from fuseshard.compiler.modes.records import ModeSweep
 from fuseshard.compiler.modes.sweep import FIRST_CALLS, MODES, gpu_inference, mode_sweep
 from fuseshard.measure.records import to_json
 from fuseshard.measure.schema import read
+from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
 
 @pytest.fixture(scope="module")
 def swept() -> ModeSweep:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fuseshard.compiler.modes.sweep.TIMING_S", 0.1)
+        small = functools.partial(MiniGPT, MiniGPTConfig(num_layers=1))
+        patch.setattr("fuseshard.compiler.modes.sweep.MiniGPT", small)
         return mode_sweep(
             "inference",
             (1, 3),

@@ -227,7 +227,7 @@ def test_a_missing_recording_is_named() -> None:
     )
     shown = training_step.training_figure(outcome)
     assert isinstance(shown, Word)
-    assert "record --only aotautograd.budgets-gpu" in str(shown)
+    assert "aotautograd.budgets-gpu needs a CUDA GPU" in str(shown)
     assert str(training_step.training_finding(None)) == "nothing is recorded yet"
 
 

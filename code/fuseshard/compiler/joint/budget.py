@@ -37,11 +37,11 @@ from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
 BUDGETS = (1.0, 0.9, 0.7, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0)
 
-ROWS, WIDTH, NUM_HALVES = 521, 128, 3
+ROWS, WIDTH, NUM_HALVES = 257, 128, 3
 """sizes of the tower on the page; a prime number of rows"""
 
-ROUNDS = 9
-"""enough for a verdict at 99 % confidence"""
+ROUNDS = 25
+"""enough for an interval narrower than the range, at 99 % confidence"""
 
 _VIEWS = {"aten.view", "aten.permute", "aten.expand", "aten.alias"}
 """operators without work of their own; a repeated one costs nothing"""
@@ -62,7 +62,7 @@ def budget_sweep(
     rows: int = ROWS,
     width: int = WIDTH,
     num_halves: int = NUM_HALVES,
-    budget_s: float = 8.0,
+    budget_s: float = 10.0,
 ) -> BudgetSweep:
     """Cut the joint graph of a tower of halves at several budgets, and time the pieces.
 

@@ -12,7 +12,7 @@ from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding, timed_
 from fuseshard.show.charts.variants import verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import number, size, time_unit
+from fuseshard.show.numbers import duration, number, size, time_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -36,7 +36,7 @@ def trade_figure(sweep: BudgetSweep) -> Figure:
     timed = _distinct(sweep)
     symbol, unit_s = time_unit(timing.median_s for _, timing in timed)
     drawing = FigureBuilder("budget-trade")
-    drawing.x_axis(word("kept for the backward pass (MiB)"), rangemode="tozero")
+    drawing.x_axis(word("kept (MiB)"), rangemode="tozero")
     drawing.y_axis(word("time of both graphs ({unit})", unit=symbol), rangemode="tozero")
     drawing.layout["showlegend"] = False
     for point, timing in timed:
@@ -118,7 +118,7 @@ def _budget_figure(sweep: BudgetSweep, point: BudgetPoint, width: int) -> Figure
     most = _by_role(sweep.points[0], width)
     here = _by_role(point, width)
     limit = 1.08 * max(most.values()) / MIB
-    drawing.x_axis(word("kept (MiB)"), range=[0, limit])
+    drawing.x_axis(plain("MiB"), range=[0, limit])
     drawing.layout["barmode"] = "overlay"
     for label, added, mark in (
         (word("at budget 1"), most, palette.IDLE),
@@ -137,6 +137,7 @@ def _budget_figure(sweep: BudgetSweep, point: BudgetPoint, width: int) -> Figure
         caption=_budget_caption(sweep, point),
         alt=word("Six rows with a bar for what is kept at budget 1 and, over it, at this budget."),
         table=_role_table(f"{name}-table", most, here),
+        origin=origin_line(sweep.origin, num_threads=sweep.comparison.num_threads),
     )
 
 
@@ -146,13 +147,14 @@ def _budget_caption(sweep: BudgetSweep, point: BudgetPoint) -> Word:
     return word(
         "Budget {budget}: {kept} kept, {percent} % of budget 1. The backward graph repeats {ops} "
         "operators, {products} of them matrix products: {flop} % of the floating-point "
-        "operations of budget 1.",
+        "operations of budget 1. Both graphs together take {time}.",
         budget=str(point.budget),
         kept=size(point.activation_bytes),
         percent=number(100 * point.activation_bytes / first.activation_bytes),
         ops=sum(point.recomputed.values()),
         products=products,
         flop=number(100 * point.flop / first.flop),
+        time=duration(sweep.comparison[sweep.variants[str(point.budget)]].median_s),
     )
 
 

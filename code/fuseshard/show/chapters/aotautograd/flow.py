@@ -18,12 +18,12 @@ from fuseshard.show.words import Text, Word, plain, word
 _TOP, _BOTTOM = 7.0, 0.0
 _PLACES: dict[str, tuple[float, float]] = {
     "primals_1": (0.0, 6.0),
-    "primals_2": (2.4, 6.0),
-    "pow_1": (0.6, 5.0),
-    "mean": (1.4, 4.0),
-    "add": (1.4, 3.0),
-    "rsqrt": (1.4, 2.0),
-    "mul": (0.7, 1.0),
+    "primals_2": (2.5, 6.0),
+    "pow_1": (0.5, 5.0),
+    "mean": (1.5, 4.0),
+    "add": (1.5, 3.0),
+    "rsqrt": (1.5, 2.0),
+    "mul": (0.8, 1.0),
 }
 """value -> column and row; the source is a bar above, the backward pass a bar below"""
 _NAMES = {"primals_1": "x", "primals_2": "weight"}
@@ -73,7 +73,7 @@ def _drawn(values: Sequence[Value]) -> list[Value]:
 
 def _figure(values: Sequence[Value], flow: Flow, steps: int, *, with_cut: bool = False) -> Figure:
     drawing = FigureBuilder(f"flow-{'cut' if with_cut else steps}", height=470)
-    for axis, bounds in (("xaxis", [-0.5, 3.1]), ("yaxis", [-0.7, 7.7])):
+    for axis, bounds in (("xaxis", [-0.5, 3.6]), ("yaxis", [-0.7, 7.7])):
         drawing.layout[axis] = {"visible": False, "range": bounds, "fixedrange": True}
     drawing.layout["showlegend"] = False
     used = _used(flow, steps)
@@ -99,7 +99,7 @@ def _caption(flow: Flow, steps: int, *, with_cut: bool) -> Word:
     if with_cut:
         names = ", ".join(_called(start.removesuffix(" in")) for start, _ in flow.cut)
         return word(
-            "No way is left. The full edges next to the backward pass are the cheapest cut: "
+            "No way is left. The full pipes nearest to the backward pass are the cheapest cut: "
             "{names}, together {amount}.",
             names=names,
             amount=number(flow.amount),
@@ -143,13 +143,13 @@ def _bars(drawing: FigureBuilder) -> None:
     for height, label, shift in labels:
         drawing.trace(
             type="scatter",
-            x=[-0.35, 2.9],
+            x=[-0.35, 3.3],
             y=[height, height],
             mode="lines",
             line={"color": palette.INK[0], "width": 4},
             hoverinfo="skip",
         )
-        drawing.note(1.3, height + shift, label)
+        drawing.note(1.5, height + shift, label)
 
 
 def _edges(
@@ -194,9 +194,10 @@ def _nodes(
         drawing.points(
             plain(_called(value.name)), [x], [y], mark, hover=[f"{number(value.num_bytes)} B"]
         )
-        label = f"{_called(value.name)} {number(int(used.get(value.name, 0)))}/"
-        label += number(int(value.capacity))
-        drawing.note(x, y, plain(label), xanchor="left", xshift=10, font={"color": mark.light})
+        amounts = f"{number(int(used.get(value.name, 0)))}/{number(int(value.capacity))}"
+        label = plain(f"{_called(value.name)}<br>{amounts}")
+        look = {"align": "left", "font": {"color": mark.light}, "bgcolor": palette.PAPER[0]}
+        drawing.note(x, y, label, xanchor="left", xshift=9, **look)
 
 
 def _table(values: Sequence[Value], used: Mapping[str, float], name: str) -> Table:

@@ -73,7 +73,7 @@ def pure_source(code: str) -> Source:
         on(r"slice_tensor = ", word("tail: read from the newest value ...")),
         on(
             r"slice_scatter",
-            word("... and tail.add_(x) put back into it: a whole buffer, with new rows."),
+            word("... and tail.add_(rows) put back into it: a whole buffer, with new rows."),
         ),
         on(
             r"slice_tensor_1 = ",
@@ -155,6 +155,7 @@ def _narrow(graph: str) -> str:
         (r"^ *\w+ = L_\w+\n", ""),
         (r"# File: \S+ in \w+, code: ", "# "),
         (r"torch\.ops\.aten\.", "aten."),
+        (r"\b9223372036854775807\b", "sys.maxsize"),  # torch's way to say: to the end
     ):
         graph = re.sub(found, put, graph, flags=re.MULTILINE)
     return textwrap.dedent(graph)

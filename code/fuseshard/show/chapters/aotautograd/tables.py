@@ -18,22 +18,23 @@ def lowering_table(lowerings: Sequence[Lowering], sizes: Mapping[str, int]) -> T
         lowerings: from `compiler.joint.decompositions`.
         sizes: "core" and "inductor" -> entries of the table.
     """
-    heads: dict[str, Text] = {
-        "none": word("No table"),
-        "core": word("core ATen ({n} entries)", n=number(sizes["core"])),
-        "inductor": word("Inductor ({n} entries)", n=number(sizes["inductor"])),
-    }
-    caption = word("Operators of the forward pass, and how many there are with the backward pass.")
-    table = TableBuilder("decompositions", caption)
+    table = TableBuilder("decompositions", word("What one line becomes, and who decomposes it."))
     table.code(plain("Python"), [lowering.python for lowering in lowerings])
-    for name, head in heads.items():
-        if name != "core":
-            table.code(head, [", ".join(lowering.ops[name]) for lowering in lowerings])
-    for name, head in heads.items():
-        title = word("With backward: {table}", table=_as_value(head))
+    for name, head in (("none", word("No table")), ("inductor", word("Inductor's table"))):
+        table.code(head, [", ".join(lowering.ops[name]) for lowering in lowerings])
+    heads: dict[str, Text] = {"none": plain("n₁"), "core": plain("n₂"), "inductor": plain("n₃")}
+    for name, title in heads.items():
         table.counts(title, [lowering.num_joint_ops[name] for lowering in lowerings])
     return table.build(
-        notes=[word("With core ATen the forward pass is as without a table, but for t → permute.")]
+        notes=[
+            word(
+                "n: operators of both passes together, without a table (n₁), with core ATen's "
+                "{core} entries (n₂) and with Inductor's {inductor} (n₃).",
+                core=number(sizes["core"]),
+                inductor=number(sizes["inductor"]),
+            ),
+            word("With core ATen the forward pass is as without a table, but for t → permute."),
+        ]
     )
 
 
@@ -48,14 +49,11 @@ def saved_table(name: str, values: Sequence[Value], saved: Sequence[Saved]) -> T
     by_name = {value.name: value for value in values}
     table = TableBuilder(name, word("What the forward graph hands to the backward graph."))
     table.code(word("Tensor"), [tensor.name for tensor in saved])
-    table.code(word("Made by"), [tensor.op.removeprefix("aten.") for tensor in saved])
     table.code(word("Shape"), ["×".join(map(str, tensor.shape)) for tensor in saved])
     table.counts(word("Bytes"), [tensor.num_bytes for tensor in saved], unit="B")
-    table.texts(word("Kind"), [_kind(tensor) for tensor in saved])
-    reasons = _reasons()
     table.texts(
         word("Why it isn't computed again"),
-        [reasons[by_name[tensor.name].pinned] for tensor in saved],
+        [_reason(tensor, by_name[tensor.name]) for tensor in saved],
     )
     return table.build()
 
@@ -188,21 +186,13 @@ def _verdict(difference: float) -> Word:
     return word("rounding") if difference <= ROUNDING else word("a bug")
 
 
-def _kind(saved: Saved) -> Word:
-    if saved.kind == "parameter":
-        return word("parameter")
-    return word("input") if saved.kind == "input" else word("activation")
-
-
-def _reasons() -> dict[str, Text]:
-    return {
+def _reason(saved: Saved, value: Value) -> Text:
+    if value.pinned == "an input":
+        return word("a parameter") if saved.kind == "parameter" else word("an input")
+    reasons: dict[str, Text] = {
         "": word("it could be, but saving it costs least"),
-        "an input": word("there is nothing to compute it from"),
         "expensive": word("not on the list of cheap operators"),
         "has to be in memory": word("a matrix product of the backward pass reads it from memory"),
         "a reduction": word("a reduction: small to keep, and long to compute"),
     }
-
-
-def _as_value(text: Text) -> Word | str:
-    return text if isinstance(text, Word) else str(text)
+    return reasons[value.pinned]

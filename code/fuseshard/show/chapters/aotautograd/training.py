@@ -35,14 +35,14 @@ def training_figure(outcome: HasTraining) -> Figure | Word:
     sweep = outcome.available
     if sweep is None:
         return word(
-            "Not recorded yet: {experiment} needs a CUDA GPU; on a machine with one, run "
-            "`python -m fuseshard record --only {experiment}`.",
-            experiment=outcome.experiment_id,
+            "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does "
+            "it on a machine with one.",
+            id=outcome.experiment_id,
         )
     timings = [sweep.comparison[point.name] for point in sweep.points]
     symbol, unit_s = time_unit(timing.median_s for timing in timings)
     drawing = FigureBuilder("training-trade")
-    drawing.x_axis(word("peak memory of a step (MiB)"), rangemode="tozero")
+    drawing.x_axis(word("peak of a step (MiB)"), rangemode="tozero")
     drawing.y_axis(word("time of a step ({unit})", unit=symbol), rangemode="tozero")
     drawing.layout["showlegend"] = False
     for point, timing in zip(sweep.points, timings, strict=True):

@@ -179,7 +179,7 @@ def _figure(report: LaunchReport, program: LaunchProgram) -> Figure:
     """Draw a bar for each way: what the GPU computes, and how long it waits for the host."""
     symbol, unit_s = time_unit([max(run.whole_s for run in program.runs)])
     drawing = FigureBuilder(f"launches-{program.name}", height=140 + 50 * len(program.runs))
-    drawing.x_axis(word("time until the result is there ({unit})", unit=symbol))
+    drawing.x_axis(word("time ({unit})", unit=symbol))
     labels = [_way(run.way) for run in program.runs]
     drawing.rows(labels)
     drawing.layout |= {"barmode": "stack", "bargap": 0.35}

@@ -68,8 +68,6 @@ def _mode_table(
     caption = word("What {mode} sets, what it means, and what it changes on this CPU.", mode=mode)
     table = TableBuilder(f"options-of-{mode}", caption)
     table.code(word("Option"), [switch.option for switch in switches])
-    values = [f"{switch.default} → {switch.values[mode]}" for switch in switches]
-    table.code(word("Value"), values)
     table.texts(word("Meaning"), [meaning(switch.option) for switch in switches])
     found = [effects[switch.option, switch.values[mode]] for switch in switches]
     table.texts(word("Alone, on this CPU, it changes"), [effect_word(effect) for effect in found])
