@@ -25,6 +25,12 @@ def test_a_script_that_does_not_end_is_killed() -> None:
         run_script("import time; time.sleep(60)", timeout_s=1)
 
 
+def test_variables_are_set_before_the_scripts_first_line_and_nowhere_else() -> None:
+    script = "import os; print(os.environ['FUSESHARD_TEST'])"
+    assert run_script(script, variables={"FUSESHARD_TEST": "se'ven"}).output == "se'ven"
+    assert "KeyError" in run_script(script).error
+
+
 def test_a_missing_compiler_shows_only_at_the_first_call() -> None:
     script = (
         "import os\n"

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fuseshard.compiler.text import clean
@@ -22,12 +23,15 @@ class ScriptResult:
     """last line on stderr, for an uncaught exception its type and message; "" when it ended well"""
 
 
-def run_script(script: str, *, timeout_s: float = TIMEOUT_S) -> ScriptResult:
+def run_script(
+    script: str, *, timeout_s: float = TIMEOUT_S, variables: Mapping[str, str] | None = None
+) -> ScriptResult:
     """Run a Python script in a fresh process, in an empty folder.
 
     Args:
         script: Python source.
         timeout_s: seconds after which the process is killed.
+        variables: environment variables, set before the script's first line.
 
     Returns:
         Exit code and texts, without paths of this machine.
@@ -35,10 +39,12 @@ def run_script(script: str, *, timeout_s: float = TIMEOUT_S) -> ScriptResult:
     Raises:
         TimeoutError: the script took longer.
     """
+    # The script sets them itself: this process neither reads nor copies its environment.
+    settings = f"import os; os.environ.update({dict(variables or {})!r})\n"
     with tempfile.TemporaryDirectory(prefix="fuseshard-") as folder:
         try:
             done = subprocess.run(
-                [sys.executable, "-c", script],
+                [sys.executable, "-c", settings + script],
                 capture_output=True,
                 text=True,
                 check=False,

@@ -12,8 +12,8 @@ from fuseshard.show.records import Check
 from fuseshard.show.words import word
 
 PRICES = ChainModel(
-    eager_call_s=2e-6,
-    compiled_call_s=20e-6,
+    eager_call_s=20e-6,
+    compiled_call_s=50e-6,
     pass_s={1_000_000: 400e-6},
     arithmetic_s=0.05e-9,
 )
@@ -27,7 +27,7 @@ _PAYBACK_CASES = (
     (10.0, 1.0, 0.5),
     (1.0, 1e-3, 0.9e-3),
     (5.0, 1.0, 1.5),
-    (0.5, 1.0, 0.25),
+    (0.25, 1.0, 0.25),
 )
 
 

@@ -5,13 +5,13 @@ only the forward pass.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
+from fuseshard.compiler.dynamo.fresh import fresh
 from fuseshard.compiler.graphs import graphs_captured
-from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.ledger.records import Generation
 from fuseshard.measure.clock import compare
 from fuseshard.models.decoding import (
@@ -137,13 +137,7 @@ def generate(made: Writers, *, budget_s: float = 5.0) -> Generation:
     graphs = {}
     for way, write in ways.items():
         graphs[way] = graphs_captured(functools.partial(_keep, tokens, way, write))
-    expected = tokens["no cache"]
-    others = [way for way, written in tokens.items() if not torch.equal(written, expected)]
-    if others:
-        raise ArithmeticError(
-            f"generate: {others} wrote other tokens than without a cache, must write the same "
-            "(a cache saves work and changes nothing); their times mean nothing."
-        )
+    require_same(tokens)
     comparison = compare(ways, rounds=9, budget_s=budget_s)
     return Generation(
         num_tokens=made.num_tokens,
@@ -155,9 +149,27 @@ def generate(made: Writers, *, budget_s: float = 5.0) -> Generation:
     )
 
 
+def require_same(tokens: Mapping[str, torch.Tensor]) -> None:
+    """Refuse to compare the times of ways that wrote different tokens.
+
+    Args:
+        tokens: way -> what it wrote; "no cache" is the oracle.
+
+    Raises:
+        ArithmeticError: one wrote other tokens.
+    """
+    expected = tokens["no cache"]
+    others = [way for way, written in tokens.items() if not torch.equal(written, expected)]
+    if others:
+        raise ArithmeticError(
+            f"generate: {others} wrote other tokens than without a cache, must write the same "
+            "(a cache saves work and changes nothing); their times mean nothing."
+        )
+
+
 def _made(step: Step, compile_with: Compile | None) -> Step:
-    """Give a step a code object of its own, so that no way uses another's compiled versions."""
-    return compile_with(isolated(step)) if compile_with else step
+    """Compile a copy that Dynamo knows nothing of: neither its versions nor which sizes changed."""
+    return compile_with(fresh(step)) if compile_with else step
 
 
 def _keep(tokens: dict[str, torch.Tensor], way: str, write: Writer) -> None:

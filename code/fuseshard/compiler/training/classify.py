@@ -4,26 +4,34 @@ B = texts in the batch, T = tokens in a text.
 """
 
 import timeit
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate, count
 
 import torch
-from torch.nn import functional
 
 from fuseshard.compiler.breakeven import one_way
 from fuseshard.compiler.graphs import graphs_captured
-from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.training.published import wait_for
 from fuseshard.compiler.training.records import ClassifierSweep, LengthRun, LengthRuns
+from fuseshard.compiler.training.trainer import (
+    Batch,
+    Trainer,
+    batches_of,
+    one_pass,
+    sorted_batches,
+    trimmed,
+)
 from fuseshard.measure.clock import compare, fresh_compile, sweep
 from fuseshard.measure.experiments import experiment
-from fuseshard.models.classifier import PADDING, Classifier, ClassifierConfig
+from fuseshard.measure.records import Sweep
+from fuseshard.models.classifier import PADDING, ClassifierConfig
 
 EAGER, COMPILED = "eager", "compiled"
 """names of the two variants in every comparison"""
 
-PRECISIONS = ("float32", "bfloat16")
+SWEPT = ("float32", "bfloat16")
+"""precisions that the GPU sweep compares"""
 
 NUM_CLASSES = 5
 
@@ -32,26 +40,13 @@ GPU_BATCHES = (8, 32, 128, 512)
 GPU_LENGTHS_BATCH, GPU_LENGTHS, GPU_BUCKET = 64, (16, 48, 32, 64, 32, 16, 64, 48), 32
 """texts in a batch, tokens of the texts of each batch, and the multiple of the bucketed way"""
 
-LEARNING_RATE = 1e-3
+LENGTHS_TRIED = 4
+"""batches in a pass over varying lengths"""
 
-ROUNDS = 15
+ROUNDS, LIVE_ROUNDS = 15, 11
+"""of a recording, and of a sweep while the page is built; from 8 on there is a verdict"""
 
-Forward = Callable[[torch.Tensor], torch.Tensor]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Texts as numbers, with their classes."""
-
-    tokens: torch.Tensor
-    """[B, T] int64, `PADDING` behind the end of a text"""
-    labels: torch.Tensor
-    """[B] int64"""
-
-    @property
-    def longest(self) -> int:
-        """Tokens of the longest text."""
-        return int((self.tokens != PADDING).sum(dim=-1).max())
+_FRESH = count()
 
 
 def made_up(lengths: Sequence[int], *, batch: int, device: str, context: int) -> list[Batch]:
@@ -75,59 +70,11 @@ def made_up(lengths: Sequence[int], *, batch: int, device: str, context: int) ->
     return batches
 
 
-class Trainer:
-    """A classifier with its optimizer; one call is one training step, and returns the loss.
-
-    The model is compiled or not; loss, backward pass and optimizer (fused AdamW) are eager in both
-    cases, so that a comparison compares models.
-    """
-
-    def __init__(
-        self,
-        config: ClassifierConfig,
-        *,
-        compiled: bool,
-        dynamic: bool | None = False,
-        precision: str = "float32",
-        device: str = "cpu",
-    ) -> None:
-        """Make the model with the same parameters each time.
-
-        Args:
-            config: its sizes.
-            compiled: whether torch.compile gets the model.
-            dynamic: torch.compile's own; False compiles each shape for itself.
-            precision: "float32", or "bfloat16" for autocast.
-            device: where everything lies.
-        """
-        self.model = Classifier(config).to(device)
-        self.forward: Forward = self.model
-        if compiled:
-            self.forward = torch.compile(isolated(self.model), dynamic=dynamic)
-        parameters = self.model.parameters()
-        self.optimizer = torch.optim.AdamW(parameters, lr=LEARNING_RATE, fused=True)
-        self._precision, self._device = precision, device
-
-    def __call__(self, batch: Batch) -> torch.Tensor:
-        """Train for one step on `batch` and return its loss."""
-        self.optimizer.zero_grad()
-        with self._autocast():
-            loss = functional.cross_entropy(self.forward(batch.tokens), batch.labels)
-        loss.backward()
-        self.optimizer.step()
-        return loss.detach()
-
-    def _autocast(self) -> AbstractContextManager[object]:
-        if self._precision == "float32":
-            return nullcontext()
-        return torch.autocast(self._device, dtype=torch.bfloat16)
-
-
 def batch_sweep(
     batches: Sequence[int],
     *,
     device: str = "cpu",
-    precisions: Sequence[str] = PRECISIONS,
+    precisions: Sequence[str] = SWEPT,
     config: ClassifierConfig | None = None,
     budget_s: float = 30.0,
 ) -> ClassifierSweep:
@@ -136,7 +83,7 @@ def batch_sweep(
     Args:
         batches: texts in a batch, growing; each size is compiled for itself.
         device: "cpu" (one thread) or "cuda".
-        precisions: some of `PRECISIONS`.
+        precisions: some of `SWEPT`.
         config: the model's sizes; None means those of `ClassifierConfig`.
         budget_s: seconds of timing for all sizes together; compiling comes on top.
     """
@@ -145,7 +92,7 @@ def batch_sweep(
     def variants(batch: int) -> dict[str, Callable[[], object]]:
         (data,) = made_up([sizes.context], batch=batch, device=device, context=sizes.context)
         return {
-            f"{precision} {name}": _bound(
+            f"{precision} {name}": one_pass(
                 Trainer(sizes, compiled=name == COMPILED, precision=precision, device=device),
                 [data],
             )
@@ -153,9 +100,8 @@ def batch_sweep(
             for name in (EAGER, COMPILED)
         }
 
-    clock = {} if device == "cpu" else {"device": device}
     together = sweep(
-        variants, batches, size_name="texts", budget_s=budget_s, rounds=ROUNDS, **clock
+        variants, batches, size_name="texts", budget_s=budget_s, rounds=ROUNDS, device=device
     )
     return ClassifierSweep(
         device=device,
@@ -167,46 +113,110 @@ def batch_sweep(
     )
 
 
-def _bound(trainer: Trainer, batches: Sequence[Batch]) -> Callable[[], None]:
-    """Make one pass over batches a function without arguments."""
-
-    def one_pass() -> None:
-        for batch in batches:
-            trainer(batch)
-
-    return one_pass
-
-
-def trimmed(batch: Batch, multiple: int = 1) -> Batch:
-    """Cut off columns that hold padding only, but keep the length a multiple.
+def live_sweep(
+    trainers: Mapping[str, Trainer],
+    passes: Mapping[int, Mapping[str, Sequence[Batch]]],
+    *,
+    budget_s: float = 6.0,
+) -> Sweep:
+    """Time passes over given batches on the CPU, with trainers that were compiled before.
 
     Args:
-        batch: not modified.
-        multiple: of the resulting length, unless the batch itself is shorter; a bucket's width.
+        trainers: "eager" and "compiled"; the second takes every shape without compiling anew.
+        passes: texts in a batch -> for each trainer the batches of a pass.
+        budget_s: seconds for all sizes together.
     """
-    length = -(-batch.longest // multiple) * multiple
-    return replace(batch, tokens=batch.tokens[:, :length].contiguous())
+
+    def variants(size: int) -> dict[str, Callable[[], object]]:
+        return {name: one_pass(trainers[name], fed) for name, fed in passes[size].items()}
+
+    sizes = sorted(passes)
+    return sweep(variants, sizes, size_name="texts", budget_s=budget_s, rounds=LIVE_ROUNDS)
+
+
+def feeding(texts: Batch, sizes: Sequence[int]) -> dict[str, dict[int, dict[str, list[Batch]]]]:
+    """Prepare passes for `live_sweep`: texts of full length, and texts of varying lengths.
+
+    Args:
+        texts: padded to one common length, all in one batch.
+        sizes: texts in a batch.
+
+    Returns:
+        Way to feed -> texts in a batch -> "eager" and "compiled" -> batches. The ways: "fixed", one
+        batch of texts that fill it; "padded", four from short texts to long ones, which the
+        compiled model gets padded and eager mode cut; "cut", the same, cut for both.
+    """
+    is_full = (texts.tokens != PADDING).all(dim=-1)
+    full = Batch(texts.tokens[is_full], texts.labels[is_full])
+    ways: dict[str, dict[int, dict[str, list[Batch]]]] = {"fixed": {}, "padded": {}, "cut": {}}
+    for size in sizes:
+        fixed = batches_of(full, size, num_batches=1)
+        varying = sorted_batches(texts, size, num_batches=LENGTHS_TRIED)
+        cut = [trimmed(batch) for batch in varying]
+        ways["fixed"][size] = {EAGER: fixed, COMPILED: fixed}
+        ways["padded"][size] = {EAGER: cut, COMPILED: varying}
+        ways["cut"][size] = {EAGER: cut, COMPILED: cut}
+    return ways
+
+
+def graphs_by_length(lengths: Sequence[int]) -> dict[str, tuple[int, ...]]:
+    """Count the graphs that a series of batches makes torch.compile capture, without Inductor.
+
+    Args:
+        lengths: tokens of the batches, in order.
+
+    Returns:
+        How shapes are treated, "static", "automatic" or "dynamic" -> graphs after each batch.
+    """
+    vocabulary = ClassifierConfig(num_classes=NUM_CLASSES).vocabulary
+    embedding = torch.nn.Embedding(vocabulary, NUM_CLASSES)
+    batches = made_up(lengths, batch=3, device="cpu", context=max(lengths))
+    tokens = [trimmed(batch).tokens for batch in batches]
+    settings = {"static": False, "automatic": None, "dynamic": True}
+    return {name: _graph_counts(embedding, tokens, dynamic) for name, dynamic in settings.items()}
+
+
+def _graph_counts(
+    embedding: torch.nn.Embedding, batches: Sequence[torch.Tensor], dynamic: bool | None
+) -> tuple[int, ...]:
+    """Count graphs after each of a series of batches."""
+    compiled = torch.compile(_unknown(embedding), backend="eager", dynamic=dynamic)
+    return tuple(accumulate(graphs_captured(partial(compiled, x)) for x in batches))
+
+
+def _unknown(embedding: torch.nn.Embedding) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Put the smallest of classifiers, a mean of embeddings, in a function new to Dynamo.
+
+    It remembers which sizes varied by a function's file, line and name, also across compiles, so
+    that a copy alone (`isolated`) would begin with dynamic shapes. Seen on torch 2.13.
+    """
+
+    def call(tokens: torch.Tensor) -> torch.Tensor:
+        return embedding(tokens).mean(dim=1)
+
+    call.__code__ = call.__code__.replace(co_name=f"call_{next(_FRESH)}")
+    return call
 
 
 def length_ways(
     batches: Sequence[Batch], bucket: int
-) -> dict[str, tuple[Sequence[Batch], dict[str, bool | None]]]:
-    """List the ways to feed batches of varying lengths to a model, with torch.compile's settings.
+) -> dict[str, tuple[Sequence[Batch], bool | None]]:
+    """List the ways to feed batches of varying lengths, with torch.compile's settings for each.
 
     Args:
         batches: padded to one common length.
         bucket: multiple to which a bucketed batch is padded.
 
     Returns:
-        name -> the batches as that way pads them, and how its model is made.
+        name -> the batches as that way pads them, and torch.compile's `dynamic`; None is eager.
     """
     exact = [trimmed(batch) for batch in batches]
     bucketed = [trimmed(batch, bucket) for batch in batches]
     return {
-        "eager": (exact, {"compiled": False}),
-        "padded": (batches, {"compiled": True, "dynamic": False}),
-        "bucketed": (bucketed, {"compiled": True, "dynamic": False}),
-        "dynamic": (exact, {"compiled": True, "dynamic": True}),
+        "eager": (exact, None),
+        "padded": (batches, False),
+        "bucketed": (bucketed, False),
+        "dynamic": (exact, True),
     }
 
 
@@ -225,15 +235,21 @@ def length_runs(
         batches: padded to one common length, all of one size.
         bucket: multiple to which a bucketed batch is padded.
         device: "cpu" (one thread) or "cuda".
-        precision: one of `PRECISIONS`.
+        precision: one of `SWEPT`.
         config: the model's sizes; None means those of `ClassifierConfig`.
         budget_s: seconds of timing; compiling comes on top.
     """
     sizes = config or ClassifierConfig(num_classes=NUM_CLASSES)
     passes, runs = {}, {}
-    for name, (fed, settings) in length_ways(batches, bucket).items():
-        trainer = Trainer(sizes, precision=precision, device=device, **settings)  # type: ignore[arg-type]
-        passes[name] = _bound(trainer, fed)
+    for name, (fed, dynamic) in length_ways(batches, bucket).items():
+        trainer = Trainer(
+            sizes,
+            compiled=dynamic is not None,
+            dynamic=dynamic,
+            precision=precision,
+            device=device,
+        )
+        passes[name] = one_pass(trainer, fed)
         tokens = sum(batch.tokens.numel() for batch in fed)
         with fresh_compile():
             begin_s = timeit.default_timer()
@@ -241,8 +257,7 @@ def length_runs(
             wait_for(device)
             first_pass_s = timeit.default_timer() - begin_s
         runs[name] = LengthRun(graphs=graphs, tokens=tokens, first_pass_s=first_pass_s)
-    clock = {} if device == "cpu" else {"device": device}
-    comparison = compare(passes, rounds=ROUNDS, budget_s=budget_s, **clock)
+    comparison = compare(passes, rounds=ROUNDS, budget_s=budget_s, device=device)
     return LengthRuns(
         device=device,
         batch=len(batches[0].labels),

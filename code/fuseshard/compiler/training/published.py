@@ -4,7 +4,8 @@ The step: Linear(1024, 4096), ReLU, Linear(4096, 1024), mean squared error, SGD 
 """
 
 import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import torch
 from torch import nn
@@ -28,7 +29,12 @@ Step = Callable[[], torch.Tensor]
 
 
 def published_step(
-    *, compiled: bool, batch: int = BATCH, hidden: int = HIDDEN, device: str = "cpu"
+    *,
+    compiled: bool,
+    batch: int = BATCH,
+    hidden: int = HIDDEN,
+    device: str = "cpu",
+    autocast: bool = False,
 ) -> Step:
     """Make the benchmark's training step: the model is compiled, the rest stays eager.
 
@@ -37,6 +43,7 @@ def published_step(
         batch: rows of the input.
         hidden: width of the layer in the middle.
         device: where everything lies.
+        autocast: whether model and loss run under autocast to bfloat16.
 
     Returns:
         A function without arguments that trains for one step and returns the loss.
@@ -51,7 +58,8 @@ def published_step(
 
     def step() -> torch.Tensor:
         optimizer.zero_grad()
-        loss = functional.mse_loss(forward(x), target)
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=autocast):
+            loss = functional.mse_loss(forward(x), target)
         loss.backward()
         optimizer.step()
         return loss
@@ -76,7 +84,7 @@ def plain_loop(step: Step, num_calls: int = CALLS, *, device: str = "cpu") -> Lo
         readings_s.append(timeit.default_timer())
     wait_for(device)
     end_s = timeit.default_timer()
-    calls_s = tuple(b - a for a, b in zip(readings_s, readings_s[1:], strict=False))
+    calls_s = tuple(b - a for a, b in pairwise(readings_s))
     return Loop(calls_s=calls_s, wait_s=end_s - readings_s[-1])
 
 
@@ -106,17 +114,17 @@ def loop_pair(steps: Sequence[Step], num_calls: int = CALLS, *, device: str = "c
     return LoopPair(eager=eager, compiled=compiled)
 
 
-def interleaved(steps: Sequence[Step], *, device: str = "cpu", budget_s: float = 8.0) -> Comparison:
-    """Time eager and compiled in rounds, by `clock.compare`.
+def interleaved_steps(
+    steps: Mapping[str, Step], *, device: str = "cpu", budget_s: float = 8.0
+) -> Comparison:
+    """Time steps in rounds, by `clock.compare`.
 
     Args:
-        steps: eager and compiled, both called before.
+        steps: name -> step; the first is what the others are compared with.
         device: where they run.
         budget_s: seconds for all rounds.
     """
-    eager, compiled = steps
-    clock = {} if device == "cpu" else {"device": device}
-    return compare({"eager": eager, "compiled": compiled}, budget_s=budget_s, **clock)
+    return compare(steps, budget_s=budget_s, device=device)
 
 
 def repair(
@@ -135,7 +143,8 @@ def repair(
         device: "cpu" or "cuda".
         hidden: width of the layer in the middle.
         num_calls: calls in each loop.
-        repeats: how often the warmed loops are timed.
+        repeats: how often the loops are timed again, after the first call; 0 reads the published
+            ones without it.
         budget_s: seconds for the rounds.
 
     Returns:
@@ -148,7 +157,8 @@ def repair(
     with fresh_compile():
         published = loop_pair(steps, num_calls, device=device)
     warmed = tuple(loop_pair(steps, num_calls, device=device) for _ in range(repeats))
-    rounds = interleaved(steps, device=device, budget_s=budget_s)
+    named = dict(zip(("eager", "compiled"), steps, strict=True))
+    rounds = interleaved_steps(named, device=device, budget_s=budget_s)
     return Repair(batch=batch, published=published, warmed=warmed, interleaved=rounds)
 
 

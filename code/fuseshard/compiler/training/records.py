@@ -8,6 +8,32 @@ from fuseshard.measure.records import Comparison, Origin, Sweep
 
 
 @dataclass(frozen=True, kw_only=True)
+class StepCapture:
+    """How much of a training step was captured."""
+
+    name: str
+    """which way it was handed over"""
+    graphs: int
+    """graphs that Dynamo captured"""
+    breaks: dict[str, int]
+    """first line of Dynamo's reason -> how often it broke off for it"""
+    operations: dict[str, int]
+    """kind of graph that reached the backend, "forward", "backward" or "inference" -> operations"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CastGraphs:
+    """What autocast makes of a loss and its gradient, as ATen graphs."""
+
+    forward: str
+    backward: str
+    forward_casts: int
+    """changes of precision in the forward graph"""
+    backward_casts: int
+    """changes of precision in the backward graph"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Loop:
     """What a plain timer saw of a loop of calls."""
 
@@ -15,6 +41,14 @@ class Loop:
     """seconds between two readings of the host's clock, one value a call"""
     wait_s: float
     """seconds from the end of the loop until the device had nothing left to do"""
+
+    def __post_init__(self) -> None:
+        if not self.calls_s:
+            raise ValueError("Loop: got no calls, required at least 1 (a mean of none is nothing).")
+
+    def after_first(self) -> Loop:
+        """Return the loop without its first call."""
+        return Loop(calls_s=self.calls_s[1:], wait_s=self.wait_s)
 
     @property
     def stopped_s(self) -> float:
@@ -54,9 +88,17 @@ class Repair:
     published: LoopPair
     """as published: the first call is in the loop"""
     warmed: tuple[LoopPair, ...]
-    """the same loops after a warm-up, repeated; each can be read with and without waiting"""
+    """the same loops after a warm-up, repeated; empty where the published one was long enough"""
     interleaved: Comparison
     """"eager" and "compiled" in rounds"""
+
+    @property
+    def after_first(self) -> LoopPair:
+        """A loop without a first call in it: repeated after a warm-up, or cut."""
+        if self.warmed:
+            return self.warmed[0]
+        eager, compiled = self.published.eager, self.published.compiled
+        return LoopPair(eager=eager.after_first(), compiled=compiled.after_first())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +110,41 @@ class Repairs:
     points: tuple[Repair, ...]
     """by growing batch"""
     origin: Origin | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizerTimes:
+    """A step of AdamW in several ways over the same parameters."""
+
+    device: str
+    """what ran it: cpu or cuda"""
+    num_tensors: int
+    """parameters"""
+    num_elements: int
+    """numbers in all of them"""
+    comparison: Comparison
+    """"loop" first, then the other ways"""
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trajectories:
+    """Losses of the same training, step by step, four ways."""
+
+    double: tuple[float, ...]
+    """eager in float64: the reference"""
+    eager: tuple[float, ...]
+    compiled: tuple[float, ...]
+    step_left_out: tuple[float, ...]
+    """eager, with one update missing: it has to be told apart"""
+
+    def drift(self, series: tuple[float, ...]) -> tuple[float, ...]:
+        """Return how far each loss is from the reference, absolutely."""
+        return tuple(abs(a - b) for a, b in zip(series, self.double, strict=True))
+
+    def largest_drift(self, series: tuple[float, ...]) -> float:
+        """Return the largest distance from the reference."""
+        return max(self.drift(series))
 
 
 @dataclass(frozen=True, kw_only=True)

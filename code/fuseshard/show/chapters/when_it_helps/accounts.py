@@ -13,7 +13,7 @@ from fuseshard.compiler.ledger.records import EAGER, Ledger, Share
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.choices import Choice, choose
-from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
@@ -70,7 +70,7 @@ def account_figure(
         rule: how the shares were found.
     """
     bars = _bars(made, times, shares)
-    drawing = FigureBuilder(name, height=120 + 44 * len(bars))
+    drawing = FigureBuilder(name, height=120 + 52 * len(bars))
     ends = [second for bar in bars for second in (bar.begin_s, bar.end_s)]
     drawing.log_axis("x", word("time per call"), ends, lambda value: duration(value, 1))
     drawing.rows([bar.label for bar in bars])
@@ -160,25 +160,26 @@ def switch_word(switch: str) -> Word:
 
 
 def _draw(drawing: FigureBuilder, bar: _Bar) -> None:
-    mark = _mark(bar)
-    label = drawing.say(bar.label)
-    text = drawing.say(plain(_step(bar.end_s / bar.begin_s)))
+    mark, label = _mark(bar), drawing.say(bar.label)
+    middle_s = math.sqrt(bar.begin_s * bar.end_s)  # of a logarithmic axis
+    arrow = "triangle-left" if bar.end_s < bar.begin_s else "triangle-right"
+    times = (bar.begin_s, middle_s, bar.end_s)
     drawing.trace(
         type="scatter",
         name=label,
-        x=[bar.begin_s, bar.end_s],
-        y=[label, label],
+        x=list(times),
+        y=[label] * 3,
         mode="lines+markers+text",
-        text=["", text],
-        textposition="middle left" if bar.end_s < bar.begin_s else "middle right",
+        text=["", drawing.say(plain(_step(bar.end_s / bar.begin_s))), ""],
+        textposition="top center",
         line={"color": mark.light, "width": 9},
         marker={
             "color": mark.light,
-            "size": [1, 16],
-            "symbol": ["circle", "triangle-left" if bar.end_s < bar.begin_s else "triangle-right"],
+            "size": [1, 1, 16],
+            "symbol": ["circle", "circle", arrow],
         },
-        hovertext=[drawing.say(plain(duration(second))) for second in (bar.begin_s, bar.end_s)],
-        hovertemplate="%{hovertext}<extra>%{fullData.name}</extra>",
+        hovertext=[drawing.say(plain(duration(second))) for second in times],
+        hovertemplate=HOVER,
         cliponaxis=False,
     )
 

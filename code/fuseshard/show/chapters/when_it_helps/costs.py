@@ -9,7 +9,7 @@ from fuseshard.compiler.ledger.payback import calls_to_pay, run_needed
 from fuseshard.measure.records import Comparison
 from fuseshard.measure.statistics import paired_ratio
 from fuseshard.palette import Mark
-from fuseshard.show.charts.comparison import comparison_figure, finding
+from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.charts.variants import Variant, known_variants
 from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Table
@@ -87,17 +87,10 @@ def guard_finding(paths: Comparison) -> Word:
     return word("the guards are too small a part of it to be measured")
 
 
-def path_finding(paths: Comparison) -> Word:
-    """Say in a clause what compiling does to the smallest piece of work."""
-    known = path_variants()
-    timing, ratio = paths.candidate("compiled")
-    return finding(timing, ratio, known["eager"].in_sentence, known["compiled"].in_sentence)
-
-
 def run_finding(first_call_s: float) -> Word:
     """Say in a clause how long an eager run must be for a speed-up of half to pay."""
     return word(
-        "the first call of the MLP took {first}; a speed-up of 1.5 pays after {run} of running",
+        "first call {first}; a speed-up of 1.5 pays after {run}",
         first=duration(first_call_s),
         run=duration(run_needed(1.5) * first_call_s),
     )

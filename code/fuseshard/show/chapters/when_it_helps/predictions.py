@@ -108,6 +108,26 @@ def error_finding(predictions: Sequence[Prediction]) -> Word:
     )
 
 
+def side_finding(model: ChainModel, chains: SpeedMap) -> Word:
+    """Say in a clause how often the model is right about who wins, where that was measured.
+
+    Args:
+        model: by `chain_model.fit`.
+        chains: what it is held against.
+    """
+    decided = [cell for cell in chains.cells if cell.speedup is not None]
+    right = [
+        cell
+        for cell in decided
+        if (model.speedup(int(cell.row), cell.column) > 1) == (cell.comparison.verdict == "faster")
+    ]
+    return word(
+        "of the {n} places where a difference was measured, the model names the winner in {right}",
+        n=len(decided),
+        right=len(right),
+    )
+
+
 def _off(p: Prediction) -> float:
     """Factor between the two times, whichever is larger."""
     return max(p.predicted_s / p.measured_s, p.measured_s / p.predicted_s)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, Family, MapCell, SpeedMap, SpeedMaps
+from fuseshard.measure.records import Ratio
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
@@ -73,6 +74,9 @@ def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
     columns = [plain(number(column)) for column in speeds.columns]
     drawing.x_axis(_columns_title(speeds.family), type="category", showgrid=False, ticks="")
     drawing.rows(rows)
+    if speeds.family != "models":
+        title = {"text": drawing.say(_rows_title(speeds.family)), "standoff": 8}
+        drawing.layout["yaxis"]["title"] = title
     drawing.layout["showlegend"] = False
     by_row = [[speeds.cell(row, column) for column in speeds.columns] for row in speeds.rows]
     drawing.trace(
@@ -91,13 +95,13 @@ def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
         showscale=False,
         xgap=3,
         ygap=3,
-        textfont={"size": 14},
+        textfont={"size": 13},
     )
     num_threads = speeds.cells[0].comparison.num_threads if speeds.device == "cpu" else None
     return drawing.build(
         caption=word(
-            "{title}, speed-up by compiling: {counts}. Blue: compiled is faster; orange: eager "
-            "is; {sign}: no difference measured.",
+            "{title}, eager time over compiled time: {counts}. Blue: compiled is faster; orange: "
+            "eager is; {sign}: no difference measured.",
             title=_title(speeds.family),
             counts=counts_finding(speeds),
             sign=SAME_SIGN,
@@ -166,6 +170,8 @@ def cell_finding(cell: MapCell) -> Word:
 def range_finding(speeds: SpeedMap, row: str) -> Word:
     """Say in a clause from what to what the speed-up of a row goes, from its first column on."""
     cells = [speeds.cell(row, column) for column in speeds.columns]
+    if all(cell.speedup is None for cell in cells):
+        return word("no difference measured at any size")
     return word(
         "from {first} at {low} to {last} at {high}",
         first=_spoken(cells[0]),
@@ -173,6 +179,34 @@ def range_finding(speeds: SpeedMap, row: str) -> Word:
         last=_spoken(cells[-1]),
         high=_column(speeds.family, cells[-1].column),
     )
+
+
+def brief_finding(ratio: Ratio) -> Word:
+    """Say in as few words as a table's cell has room for what a ratio allows to say."""
+    if ratio.verdict == "faster":
+        return word("{speedup} as fast", speedup=factor(ratio.speedup))
+    if ratio.verdict == "slower":
+        return word("{ratio} the time", ratio=factor(ratio.median))
+    return word("no difference measured")
+
+
+def count_between(
+    speeds: SpeedMap, rows: Sequence[str], low: float, high: float
+) -> tuple[int, int]:
+    """Count the places of some rows whose measured speed-up lies in a range.
+
+    Args:
+        speeds: a map.
+        rows: which rows.
+        low: least speed-up of the range.
+        high: largest.
+
+    Returns:
+        How many lie in the range, and of how many places.
+    """
+    cells = [cell for cell in speeds.cells if cell.row in rows]
+    inside = [cell for cell in cells if cell.speedup and low <= cell.speedup <= high]
+    return len(inside), len(cells)
 
 
 def price_finding(maps: SpeedMaps | None) -> Word:
@@ -208,7 +242,7 @@ def _colour_value(cell: MapCell) -> float:
 
 
 def _short(cell: MapCell) -> str:
-    return factor(cell.speedup, 2) if cell.speedup else SAME_SIGN
+    return number(cell.speedup, 2) if cell.speedup else SAME_SIGN
 
 
 def _long(cell: MapCell) -> str:
@@ -235,13 +269,13 @@ def _columns_title(family: Family) -> Word:
     }[family]
 
 
+def _rows_title(family: Family) -> Word:
+    return word("graph breaks") if family == "breaks" else word("operations")
+
+
 def _row(family: Family, row: str) -> Text:
     """Name a row on its axis."""
-    if family in ("chain", "matmul"):
-        return word("{n} operations", n=row)
-    if family == "breaks":
-        return word("{n} breaks", n=row)
-    return _model(row)
+    return _model(row) if family == "models" else plain(row)
 
 
 def _model(row: str) -> Text:
@@ -256,7 +290,11 @@ def _model(row: str) -> Text:
 
 
 def _in_sentence(family: Family, row: str) -> Word | str:
-    named = _row(family, row)
+    if family in ("chain", "matmul"):
+        return word("{n} operations", n=row)
+    if family == "breaks":
+        return word("{n} breaks", n=row)
+    named = _model(row)
     return str(named) if isinstance(named, Plain) else named
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from fuseshard import palette
-from fuseshard.measure.records import Comparison
+from fuseshard.measure.records import Comparison, Ratio
 from fuseshard.palette import Mark
+from fuseshard.show.chapters.when_it_helps.speed_maps import brief_finding
 from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.variants import Variant, known_variants
 from fuseshard.show.records import Figure, Table
@@ -71,11 +72,11 @@ def share_table(shares: Mapping[str, float]) -> Table:
     return table.build()
 
 
-def rule_table(evidence: Sequence[Word]) -> Table:
+def rule_table(evidence: Sequence[Ratio | Word]) -> Table:
     """Show when to compile, each rule with what this page has measured.
 
     Args:
-        evidence: a clause for each of the rules, in their order.
+        evidence: a ratio to eager mode, or a clause, for each of the rules in their order.
 
     Raises:
         ValueError: there are more or fewer clauses than rules.
@@ -83,13 +84,14 @@ def rule_table(evidence: Sequence[Word]) -> Table:
     rules = _rules()
     if len(evidence) != len(rules):
         raise ValueError(
-            f"rule_table: got {len(evidence)} clauses, must be {len(rules)} (a rule without a "
+            f"rule_table: got {len(evidence)} findings, must be {len(rules)} (a rule without a "
             "measurement is folklore); pass one for each."
         )
     table = TableBuilder("rules", word("When to compile, and what says so on this page."))
     table.texts(word("What your program does"), [situation for situation, _ in rules])
     table.texts(word("What to do"), [advice for _, advice in rules])
-    table.texts(word("Measured here"), list(evidence))
+    found = [brief_finding(one) if isinstance(one, Ratio) else one for one in evidence]
+    table.texts(word("Measured here"), found)
     return table.build()
 
 

@@ -1,0 +1,203 @@
+"""Draw a stack compiled as a whole, layer by layer and with a nested region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from fuseshard import palette
+from fuseshard.compiler.caches.records import RegionPoint, RegionSweep
+from fuseshard.palette import Mark
+from fuseshard.show.cards import origin_line
+from fuseshard.show.charts.comparison import comparison_figure, finding
+from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
+from fuseshard.show.choices import Choice, choose
+from fuseshard.show.numbers import duration, number
+from fuseshard.show.records import Figure, Table
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Text, Word, word
+
+# All three run Inductor's code, so all have its colour.
+_REGIONAL = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", ".")
+_NESTED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dashdot", "diamond", "x")
+
+
+class HasSweep(Protocol):
+    """The outcome of the experiment on a GPU."""
+
+    experiment_id: str
+
+    @property
+    def available(self) -> RegionSweep | None:
+        """The result; None if it isn't recorded yet."""
+
+
+def own_variants() -> dict[str, Variant]:
+    """Return labels and marks of the ways in which this chapter compiles a stack."""
+    return {
+        "eager": known_variants()["eager"],
+        "whole": Variant(word("as a whole"), palette.COMPILED, word("the stack as a whole")),
+        "regional": Variant(word("layer by layer"), _REGIONAL, word("the stack layer by layer")),
+        "nested": Variant(word("nested region"), _NESTED, word("the stack with a nested region")),
+    }
+
+
+def regions_choice(sweep: RegionSweep) -> Choice:
+    """Show the steady times of one stack at a time.
+
+    Args:
+        sweep: of a CPU.
+    """
+    options = [(stack_word(point), _steady_figure(point)) for point in _points(sweep)]
+    return choose("regions", word("Stack"), options, control="slider", start=len(options) - 2)
+
+
+def _steady_figure(point: RegionPoint) -> Figure:
+    return comparison_figure(
+        f"regions-{point.num_layers}-{point.width}",
+        point.comparison,
+        subject=stack_word(point),
+        variants=own_variants(),
+    )
+
+
+def stack_word(point: RegionPoint) -> Word:
+    """Name a stack by its layers, their width and the rows of the input."""
+    return word(
+        "{layers} layers, {rows} rows of {width} features",
+        layers=point.num_layers,
+        rows=number(point.num_rows),
+        width=number(point.width),
+    )
+
+
+def regions_table(sweep: RegionSweep) -> Table:
+    """Show first call, steady time, and the steady time against the whole's, of each stack.
+
+    Args:
+        sweep: live or recorded.
+    """
+    rows = [(point, way) for point in _points(sweep) for way in point.first_calls]
+    ratios = [point.to_whole.get(way) for point, way in rows]
+    first_s = [point.first_calls[way].elapsed_s or None for point, way in rows]
+    known = own_variants()
+    table = TableBuilder(f"regions-{sweep.device}", word("Compiling a stack in several ways."))
+    table.texts(word("Stack"), [stack_word(point) for point, _ in rows])
+    table.texts(word("Compiled"), [known[way].label for _, way in rows])
+    table.counts(word("Graphs"), [point.first_calls[way].graphs for point, way in rows])
+    table.seconds(word("First call"), first_s)
+    table.seconds(word("Later call"), [point.comparison[way].median_s for point, way in rows])
+    table.texts(word("against eager"), [verdict_word(p.comparison[way].verdict) for p, way in rows])
+    table.numbers(word("time over the whole's"), [r.median if r else None for r in ratios])
+    table.numbers(word("at least"), [r.low if r else None for r in ratios])
+    table.numbers(word("at most"), [r.high if r else None for r in ratios])
+    return table.build(
+        notes=[
+            word(
+                "No graph: the layer was found in memory. No first call: it may have found "
+                "compiled code on disk, so its time would say nothing."
+            )
+        ],
+        origin=origin_line(sweep.origin, num_threads=1 if sweep.device == "cpu" else None),
+    )
+
+
+def recorded_regions(outcome: HasSweep) -> Table | Word:
+    """Show a recorded sweep, or say how to record it.
+
+    Args:
+        outcome: of the experiment, called on any machine.
+    """
+    if outcome.available is not None:
+        return regions_table(outcome.available)
+    return word(
+        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
+        "on a machine with one.",
+        id=outcome.experiment_id,
+    )
+
+
+def first_call_finding(sweep: RegionSweep | None) -> Word:
+    """Say in a clause what compiling the deepest stack layer by layer saves once.
+
+    Args:
+        sweep: live or recorded; None if it isn't recorded yet.
+    """
+    if sweep is None:
+        return word("nothing is recorded yet")
+    point = sweep.points[-1]
+    whole_s, regional_s = (point.first_calls[way].elapsed_s for way in ("whole", "regional"))
+    return word(
+        "the first call of {layers} layers takes {whole} as a whole and {regional} layer by layer, "
+        "less by a factor of {ratio}",
+        layers=point.num_layers,
+        whole=duration(whole_s),
+        regional=duration(regional_s),
+        ratio=number(whole_s / regional_s, 2),
+    )
+
+
+def region_finding(point: RegionPoint | None, way: str) -> Word:
+    """Say in a clause what a way's later calls take against those of the whole.
+
+    Args:
+        point: live or recorded; None if it isn't recorded yet.
+        way: regional or nested.
+    """
+    if point is None:
+        return word("nothing is recorded yet")
+    ratio, known = point.to_whole[way], own_variants()
+    timing = replace(point.comparison[way], ratio=ratio)
+    return finding(timing, ratio, known["whole"].in_sentence, known[way].in_sentence)
+
+
+def eager_finding(point: RegionPoint, way: str) -> Word:
+    """Say in a clause what a way's later calls take against eager mode.
+
+    Args:
+        point: live or recorded.
+        way: whole, regional or nested.
+    """
+    timing, ratio = point.comparison.candidate(way)
+    known = own_variants()
+    return finding(timing, ratio, known["eager"].in_sentence, known[way].in_sentence)
+
+
+def per_layer_finding(point: RegionPoint) -> Word:
+    """Say in a clause what a layer compiled by itself costs at every call, beyond the whole's.
+
+    Args:
+        point: of narrow layers.
+    """
+    own_s, whole_s = (point.comparison[way].median_s for way in ("regional", "whole"))
+    extra_s = (own_s - whole_s) / point.num_layers
+    if point.to_whole["regional"].verdict != "slower" or extra_s <= 0:
+        return word("no such price was measured")
+    return word("that is {extra} for each layer and call", extra=duration(extra_s))
+
+
+def condition_finding(sweep: RegionSweep | None) -> Word:
+    """Say in a clause whether the price of compiling layer by layer depends on the layer.
+
+    Args:
+        sweep: live or recorded; None if it isn't recorded yet.
+    """
+    if sweep is None:
+        return word("nothing is recorded yet")
+    narrow, wide = (p.to_whole["regional"] for p in (sweep.points[-1], sweep.wide))
+    if narrow.verdict == "slower" and wide.high < narrow.low:
+        return word(
+            "wide layers pay less for it than narrow ones: the price of an entry is the same, and "
+            "they compute more between two entries"
+        )
+    return word("narrow and wide layers could not be told apart in this measurement")
+
+
+def _points(sweep: RegionSweep) -> Sequence[RegionPoint]:
+    return (*sweep.points, sweep.wide)
+
+
+def label_of(way: str) -> Text:
+    """Name a way in legends and heads."""
+    return own_variants()[way].label

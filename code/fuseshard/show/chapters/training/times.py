@@ -1,0 +1,109 @@
+"""Draw the times of an optimizer's step, and of a training step in two precisions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Protocol
+
+from fuseshard.compiler.training.records import OptimizerTimes
+from fuseshard.measure.records import Comparison
+from fuseshard.measure.statistics import paired_ratio
+from fuseshard.show.chapters.training.words import (
+    nothing_recorded,
+    optimizer_variants,
+    precision_variants,
+    variant_finding,
+)
+from fuseshard.show.charts.comparison import comparison_figure, comparison_table, finding
+from fuseshard.show.choices import Choice, choose
+from fuseshard.show.numbers import number
+from fuseshard.show.records import Figure, Table
+from fuseshard.show.words import Word, word
+
+
+class HasTimes(Protocol):
+    """The outcome of the optimizers' experiment, as `measure.experiments` makes it."""
+
+    experiment_id: str
+
+    @property
+    def available(self) -> OptimizerTimes | None:
+        """The result; None if it isn't recorded yet."""
+
+
+def optimizer_choice(live: OptimizerTimes, outcome: HasTimes) -> Choice | Figure:
+    """Show the ways to do AdamW's step on this CPU, and on a GPU where that is recorded.
+
+    Args:
+        live: measured while the page is built.
+        outcome: of the experiment, called on any machine.
+    """
+    here = optimizer_figure("optimizers-here", live)
+    if outcome.available is None:
+        return here
+    recorded = optimizer_figure("optimizers-gpu", outcome.available)
+    options = [(word("this CPU"), here), (word("a GPU (recorded)"), recorded)]
+    return choose("optimizers", word("Where AdamW's step runs"), options)
+
+
+def optimizer_figure(name: str, times: OptimizerTimes) -> Figure:
+    """Draw the ways to do AdamW's step.
+
+    Args:
+        name: lower-case words joined by hyphens, unique on its page.
+        times: live or recorded.
+    """
+    subject = word(
+        "A step of AdamW over {tensors} parameters with {elements} numbers",
+        tensors=times.num_tensors,
+        elements=number(times.num_elements),
+    )
+    return comparison_figure(name, times.comparison, subject=subject, variants=optimizer_variants())
+
+
+def optimizer_finding(times: OptimizerTimes | None, name: str) -> Word:
+    """Say in a clause what was measured of one way against the loop over parameters.
+
+    Args:
+        times: live or recorded; None if it isn't recorded yet.
+        name: which way.
+    """
+    if times is None:
+        return nothing_recorded()
+    return variant_finding(times.comparison, name, optimizer_variants())
+
+
+def powers_finding(times: OptimizerTimes) -> Word:
+    """Say in a clause what it is worth to keep the powers out of the loop.
+
+    Args:
+        times: live or recorded.
+    """
+    known = optimizer_variants()
+    inside, outside = (times.comparison[f"powers {place}"] for place in ("inside", "outside"))
+    ratio = paired_ratio(inside.rounds_s, outside.rounds_s)
+    compared = replace(outside, ratio=ratio)
+    labels = (known["powers inside"].in_sentence, known["powers outside"].in_sentence)
+    return finding(compared, ratio, *labels)
+
+
+def precision_table(comparison: Comparison) -> Table:
+    """Show a training step in two precisions, eager and compiled.
+
+    Args:
+        comparison: from `compiler.training.precision.precision_times`.
+    """
+    subject = word("The published step with a narrower middle")
+    return comparison_table(
+        "precisions", comparison, subject=subject, variants=precision_variants()
+    )
+
+
+def precision_finding(comparison: Comparison, name: str) -> Word:
+    """Say in a clause what was measured of one precision against eager mode in float32.
+
+    Args:
+        comparison: as `precision_table` takes it.
+        name: which variant.
+    """
+    return variant_finding(comparison, name, precision_variants())
