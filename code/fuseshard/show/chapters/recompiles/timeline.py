@@ -224,8 +224,8 @@ def _guards(call: Call) -> str:
 
 def _caption(history: History) -> Word:
     return word(
-        "{function}, calls: {calls}. Graphs compiled: {graphs}; calls that reuse one: {hits}; calls "
-        "without the compiler: {eager}.",
+        "{function}, {calls} calls: {compiled} compiled a graph, {hits} reused one, {eager} ran "
+        "without the compiler.",
         function=history.function,
         calls=len(history.calls),
         compiled=history.count("compile", "recompile"),
@@ -236,8 +236,8 @@ def _caption(history: History) -> Word:
 
 def _alt(history: History) -> Word:
     return word(
-        "One lane a graph, {graphs} in all, and a mark for each of {calls} calls on the lane of the "
-        "graph that served it; marks below, where nothing compiled ran: {eager}.",
+        "A lane for each of {graphs} graphs, and one mark for each of {calls} calls on the lane "
+        "of the graph that served it; {eager} marks stand below, where nothing compiled ran.",
         graphs=len(history.graphs),
         calls=len(history.calls),
         eager=history.count("eager"),

@@ -7,9 +7,17 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fuseshard import palette
-from fuseshard.compiler.ledger.records import EAGER, Family, MapCell, SpeedMap, SpeedMaps
+from fuseshard.compiler.ledger.records import EAGER, MapCell, SpeedMap, SpeedMaps
 from fuseshard.measure.records import Ratio
 from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.when_it_helps.map_words import (
+    column_in_sentence,
+    columns_title,
+    family_title,
+    row_in_sentence,
+    row_label,
+    rows_title,
+)
 from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
@@ -17,7 +25,7 @@ from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Plain, Text, Word, plain, word
+from fuseshard.show.words import Word, plain, word
 
 SAME_SIGN = "≈"
 """stands in a place where no difference was measured"""
@@ -43,7 +51,9 @@ def map_chooser(maps: Sequence[SpeedMap], *, name: str = "speed-maps") -> Choice
         maps: at least two, of different families.
         name: lower-case words joined by hyphens, unique on its page.
     """
-    options = [(_title(one.family), map_figure(one, name=f"{name}-{one.family}")) for one in maps]
+    options = [
+        (family_title(one.family), map_figure(one, name=f"{name}-{one.family}")) for one in maps
+    ]
     return choose(name, word("Family of work"), options)
 
 
@@ -70,12 +80,12 @@ def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
         name: lower-case words joined by hyphens, unique on its page.
     """
     drawing = FigureBuilder(name, height=110 + 52 * len(speeds.rows))
-    rows = [_row(speeds.family, row) for row in speeds.rows]
+    rows = [row_label(speeds.family, row) for row in speeds.rows]
     columns = [plain(number(column)) for column in speeds.columns]
-    drawing.x_axis(_columns_title(speeds.family), type="category", showgrid=False, ticks="")
+    drawing.x_axis(columns_title(speeds.family), type="category", showgrid=False, ticks="")
     drawing.rows(rows)
     if speeds.family != "models":
-        title = {"text": drawing.say(_rows_title(speeds.family)), "standoff": 8}
+        title = {"text": drawing.say(rows_title(speeds.family)), "standoff": 8}
         drawing.layout["yaxis"]["title"] = title
     drawing.layout["showlegend"] = False
     by_row = [[speeds.cell(row, column) for column in speeds.columns] for row in speeds.rows]
@@ -102,7 +112,7 @@ def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
         caption=word(
             "{title}, eager time over compiled time: {counts}. Blue: compiled is faster; orange: "
             "eager is; {sign}: no difference measured.",
-            title=_title(speeds.family),
+            title=family_title(speeds.family),
             counts=counts_finding(speeds),
             sign=SAME_SIGN,
         ),
@@ -119,7 +129,7 @@ def error_table(maps: Sequence[SpeedMap]) -> Table:
         maps: of different families.
     """
     table = TableBuilder("map-errors", word("Largest error against float64 in each family."))
-    table.texts(word("Family"), [_title(one.family) for one in maps])
+    table.texts(word("Family"), [family_title(one.family) for one in maps])
     known = known_variants()
     for name in ("eager", "compiled"):
         errors = [max(_error(cell, name) for cell in one.cells) for one in maps]
@@ -155,8 +165,8 @@ def best_finding(speeds: SpeedMap) -> Word:
     return word(
         "at best compiled code is {speedup} as fast ({row}, {column})",
         speedup=factor(best.comparison.ratio.speedup),
-        row=_in_sentence(speeds.family, best.row),
-        column=_column(speeds.family, best.column),
+        row=row_in_sentence(speeds.family, best.row),
+        column=column_in_sentence(speeds.family, best.column),
     )
 
 
@@ -175,9 +185,9 @@ def range_finding(speeds: SpeedMap, row: str) -> Word:
     return word(
         "from {first} at {low} to {last} at {high}",
         first=_spoken(cells[0]),
-        low=_column(speeds.family, cells[0].column),
+        low=column_in_sentence(speeds.family, cells[0].column),
         last=_spoken(cells[-1]),
-        high=_column(speeds.family, cells[-1].column),
+        high=column_in_sentence(speeds.family, cells[-1].column),
     )
 
 
@@ -251,63 +261,6 @@ def _long(cell: MapCell) -> str:
     return f"{_short(cell)} ({interval})"
 
 
-def _title(family: Family) -> Word:
-    return {
-        "chain": word("Chains of elementwise operations"),
-        "matmul": word("Elementwise operations after matrix products"),
-        "breaks": word("Graph breaks in a chain of 32 operations"),
-        "models": word("Small models"),
-    }[family]
-
-
-def _columns_title(family: Family) -> Word:
-    return {
-        "chain": word("elements of the tensor"),
-        "matmul": word("rows and columns of the matrices"),
-        "breaks": word("elements of the tensor"),
-        "models": word("batch"),
-    }[family]
-
-
-def _rows_title(family: Family) -> Word:
-    return word("graph breaks") if family == "breaks" else word("operations")
-
-
-def _row(family: Family, row: str) -> Text:
-    """Name a row on its axis."""
-    return _model(row) if family == "models" else plain(row)
-
-
-def _model(row: str) -> Text:
-    names: dict[str, Text] = {
-        "mlp": plain("MLP"),
-        "conv": word("conv net"),
-        "gru": word("GRU in a loop"),
-        "minigpt": plain("MiniGPT"),
-        "minigpt-training": word("MiniGPT, training"),
-    }
-    return names[row]
-
-
-def _in_sentence(family: Family, row: str) -> Word | str:
-    if family in ("chain", "matmul"):
-        return word("{n} operations", n=row)
-    if family == "breaks":
-        return word("{n} breaks", n=row)
-    named = _model(row)
-    return str(named) if isinstance(named, Plain) else named
-
-
-def _column(family: Family, column: int) -> Word:
-    """Name a column in a sentence."""
-    size = number(column)
-    if family == "matmul":
-        return word("{n}×{n} matrices", n=size)
-    if family == "models":
-        return word("batch {n}", n=size)
-    return word("{n} elements", n=size)
-
-
 def _alt(speeds: SpeedMap) -> Word:
     first, last = speeds.cells[0], speeds.cells[-1]
     return word(
@@ -322,9 +275,9 @@ def _alt(speeds: SpeedMap) -> Word:
 
 def _table(speeds: SpeedMap, *, name: str) -> Table:
     ratios = [cell.comparison.ratio for cell in speeds.cells]
-    table = TableBuilder(name, word("{title}: every place.", title=_title(speeds.family)))
-    table.texts(word("Row"), [_row(speeds.family, cell.row) for cell in speeds.cells])
-    table.counts(_columns_title(speeds.family), [cell.column for cell in speeds.cells])
+    table = TableBuilder(name, word("{title}: every place.", title=family_title(speeds.family)))
+    table.texts(word("Row"), [row_label(speeds.family, cell.row) for cell in speeds.cells])
+    table.counts(columns_title(speeds.family), [cell.column for cell in speeds.cells])
     for variant in ("eager", "compiled"):
         seconds = [cell.comparison[variant].median_s for cell in speeds.cells]
         table.seconds(known_variants()[variant].label, seconds)
