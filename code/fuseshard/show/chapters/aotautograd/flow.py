@@ -171,7 +171,8 @@ def _edges(
                 x += [start[0], end[0], None]
                 y += [start[1], end[1], None]
         line = {"color": mark.light, "width": width}
-        drawing.trace(type="scatter", x=x, y=y, mode="lines", line=line, hoverinfo="skip")
+        if x:
+            drawing.trace(type="scatter", x=x, y=y, mode="lines", line=line, hoverinfo="skip")
 
 
 def _ends(start: str, end: str) -> tuple[tuple[float, float], tuple[float, float]]:
