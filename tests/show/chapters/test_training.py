@@ -261,6 +261,23 @@ def test_rounding_and_bugs_are_told_apart() -> None:
     assert [str(row[-1]) for row in table.rows] == ["rounding", "a bug"]
 
 
+def test_the_note_on_what_is_kept_stands_at_the_return() -> None:
+    """Dynamo's comments quote the source, in which `return` stands as well."""
+    lines = ["_to_copy: x", "_to_copy_1: x", "mm: x", "relu: x", "# code: return loss"]
+    lines += ["_to_copy_3: x", "        return (loss, relu)"]
+    graphs = CastGraphs(forward="\n".join(lines), backward="", forward_casts=4, backward_casts=3)
+    (note,) = (note for note in captured.cast_source(graphs).notes if "Kept" in str(note.text))
+    assert note.first == 7
+
+
+def test_tables_of_steady_times_show_no_first_calls() -> None:
+    figure = times.optimizer_figure("x", optimizer_times())
+    compared = comparison(float32_eager=1.0, float32_compiled=1.0)
+    for table in (figure.table, times.precision_table(compared)):
+        titles = [str(column.title) for column in table.columns]
+        assert "Median" in titles and "First call" not in titles
+
+
 def test_a_graph_without_its_casts_is_refused() -> None:
     graphs = CastGraphs(forward="return x", backward="", forward_casts=0, backward_casts=0)
     with pytest.raises(ValueError, match="_to_copy"):

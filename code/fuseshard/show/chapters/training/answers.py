@@ -9,7 +9,7 @@ from fuseshard import palette
 from fuseshard.compiler.training.records import Repair, Repairs
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.training.words import CLAIMED
+from fuseshard.show.chapters.training.words import CLAIMED, recorded_marks
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
 from fuseshard.show.records import Figure, Table
@@ -34,8 +34,9 @@ def answers_figure(cpu: Repair, gpu: Repairs | None) -> Figure:
         gpu: recorded; None if it isn't yet.
     """
     readings = reading_words()
-    lines = [_Answers(word("this CPU, {rows} rows", rows=cpu.batch), palette.EAGER, answers(cpu))]
-    marks = (palette.COMPILED, palette.MEASURED, palette.RECORDED)
+    here = word("this CPU, {rows} rows", rows=cpu.batch)
+    lines = [_Answers(here, palette.MEASURED, answers(cpu))]
+    marks = recorded_marks()
     for mark, point in zip(marks, gpu.points if gpu else (), strict=False):
         label = word("GPU (recorded), {rows} rows", rows=number(point.batch))
         lines.append(_Answers(label, mark, answers(point)))

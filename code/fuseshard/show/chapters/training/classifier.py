@@ -8,9 +8,8 @@ from typing import Protocol
 from fuseshard import palette
 from fuseshard.compiler.training.records import ClassifierSweep, LengthRuns
 from fuseshard.measure.records import Sweep
-from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.training.words import nothing_recorded, record_it
+from fuseshard.show.chapters.training.words import nothing_recorded, record_it, recorded_marks
 from fuseshard.show.charts.sweep import break_even_finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
@@ -86,7 +85,7 @@ def speedup_figure(
     every = [ratio for line in ratios.values() for ratio in line]
     drawn = [1.0, *(end for ratio in every for end in (ratio.speedup_low, ratio.speedup_high))]
     drawing.log_axis("y", word("eager time / compiled time"), drawn, _short_factor)
-    marks: tuple[Mark, ...] = (palette.COMPILED, palette.RECORDED, palette.MEASURED)
+    marks = recorded_marks() if whole else (palette.MEASURED,)
     for mark, (line, own) in zip(marks, ratios.items(), strict=False):
         spread = ([r.speedup_low for r in own], [r.speedup_high for r in own])
         middle = [r.speedup for r in own]

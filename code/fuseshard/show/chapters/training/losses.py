@@ -16,7 +16,7 @@ from fuseshard.show.words import Text, plain, word
 SMALLEST_DRAWN = 1e-9
 """a logarithmic axis has no place for a difference of 0"""
 
-_WRONG = Mark(palette.COMMUNICATION.light, palette.COMMUNICATION.dark, "dot", "star", "x")
+_WRONG = Mark(*palette.INK, "dot", "star", "x")
 
 
 def drift_figure(runs: Trajectories, left_out: int) -> Figure:

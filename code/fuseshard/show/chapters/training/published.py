@@ -20,7 +20,7 @@ from fuseshard.show.records import Figure, Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
-_STOPPED = Mark(palette.IDLE.light, palette.IDLE.dark, "dot", "line-ew-open", ".")
+_STOPPED = Mark(palette.RECORDED.light, palette.RECORDED.dark, "dot", "circle-open", ".")
 
 
 def repair_stepper(repair: Repair) -> Choice:
@@ -110,7 +110,7 @@ def waiting_figure(outcome: HasRepairs) -> Figure | Word:
     drawing.log_axis("y", word("time per call"), everything, lambda s: duration(s, 1))
     readings: dict[Word, tuple[Mark, list[float]]] = {
         word("timer stops when the loop ends"): (_STOPPED, [loop.stopped_s for loop in loops]),
-        word("timer waits for the GPU"): (palette.MEASURED, [loop.finished_s for loop in loops]),
+        word("timer waits for the GPU"): (palette.RECORDED, [loop.finished_s for loop in loops]),
     }
     for label, (mark, seconds) in readings.items():
         drawing.points(label, where, seconds, mark, hover=[duration(s) for s in seconds])

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from fuseshard.compiler.training.records import OptimizerTimes
 from fuseshard.measure.records import Comparison
 from fuseshard.measure.statistics import paired_ratio
+from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import (
     nothing_recorded,
     optimizer_variants,
     precision_variants,
     variant_finding,
 )
-from fuseshard.show.charts.comparison import comparison_figure, comparison_table, finding
+from fuseshard.show.charts.comparison import comparison_figure, finding
+from fuseshard.show.charts.variants import Variant, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Figure, Table
+from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
@@ -58,7 +62,10 @@ def optimizer_figure(name: str, times: OptimizerTimes) -> Figure:
         tensors=times.num_tensors,
         elements=number(times.num_elements),
     )
-    return comparison_figure(name, times.comparison, subject=subject, variants=optimizer_variants())
+    known = optimizer_variants()
+    figure = comparison_figure(name, times.comparison, subject=subject, variants=known)
+    table = _steady_table(f"{name}-table", times.comparison, subject=subject, known=known)
+    return replace(figure, table=table)
 
 
 def optimizer_finding(times: OptimizerTimes | None, name: str) -> Word:
@@ -71,6 +78,22 @@ def optimizer_finding(times: OptimizerTimes | None, name: str) -> Word:
     if times is None:
         return nothing_recorded()
     return variant_finding(times.comparison, name, optimizer_variants())
+
+
+def gpu_finding(times: OptimizerTimes | None) -> Word:
+    """Say in two clauses what was recorded of fused=True and of the compiled optimizer.
+
+    Args:
+        times: recorded; None if it isn't yet.
+    """
+    if times is None:
+        return nothing_recorded()
+    return word(
+        "over {tensors} parameters {fused}, and {compiled}",
+        tensors=times.num_tensors,
+        fused=optimizer_finding(times, "fused"),
+        compiled=optimizer_finding(times, "compiled"),
+    )
 
 
 def powers_finding(times: OptimizerTimes) -> Word:
@@ -94,9 +117,7 @@ def precision_table(comparison: Comparison) -> Table:
         comparison: from `compiler.training.precision.precision_times`.
     """
     subject = word("The published step with a narrower middle")
-    return comparison_table(
-        "precisions", comparison, subject=subject, variants=precision_variants()
-    )
+    return _steady_table("precisions", comparison, subject=subject, known=precision_variants())
 
 
 def precision_finding(comparison: Comparison, name: str) -> Word:
@@ -107,3 +128,21 @@ def precision_finding(comparison: Comparison, name: str) -> Word:
         name: which variant.
     """
     return variant_finding(comparison, name, precision_variants())
+
+
+def _steady_table(
+    name: str, comparison: Comparison, *, subject: Word, known: Mapping[str, Variant]
+) -> Table:
+    """Show medians, quartiles and verdicts, and no first calls: a cache may have served them."""
+    timings = comparison.timings
+    ratios = [timing.ratio for timing in timings]
+    table = TableBuilder(name, word("{subject}: times of one call.", subject=subject))
+    table.texts(word("Variant"), [known[timing.name].label for timing in timings])
+    table.seconds(word("Median"), [timing.median_s for timing in timings])
+    table.seconds(word("Lower quartile"), [timing.low_s for timing in timings])
+    table.seconds(word("Upper quartile"), [timing.high_s for timing in timings])
+    table.numbers(word("Ratio to the first"), [r.median if r else None for r in ratios])
+    table.numbers(word("Ratio, at least"), [r.low if r else None for r in ratios])
+    table.numbers(word("Ratio, at most"), [r.high if r else None for r in ratios])
+    table.texts(word("Verdict"), [verdict_word(timing.verdict) for timing in timings])
+    return table.build(origin=origin_line(comparison.origin, num_threads=comparison.num_threads))

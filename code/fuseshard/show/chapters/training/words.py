@@ -24,6 +24,16 @@ _INSIDE = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-ope
 _OUTSIDE = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dashdot", "diamond", "x")
 
 
+def recorded_marks() -> tuple[Mark, ...]:
+    """Return marks for several lines that were all recorded: one colour, told apart by shape."""
+    light, dark = palette.RECORDED.light, palette.RECORDED.dark
+    return (
+        palette.RECORDED,
+        Mark(light, dark, "dot", "triangle-down-open", "."),
+        Mark(light, dark, "longdash", "square-open", "x"),
+    )
+
+
 class HasRepairs(Protocol):
     """The outcome of the published benchmark's experiment, as `measure.experiments` makes it."""
 
