@@ -3,6 +3,9 @@
 Three processes, two of which compile: the slowest tests of the package, in module-scoped fixtures.
 """
 
+import gc
+from pathlib import Path
+
 import pytest
 
 from fuseshard.compiler.caches.clinic import CHANGES
@@ -23,6 +26,15 @@ def test_the_cold_process_fills_what_the_other_finds(started: Starts) -> None:
     assert (cold.autograd, cold.graph, cold.compiler_runs) == ("miss", "miss", 2)
     assert (disk.autograd, disk.graph, disk.compiler_runs) == ("hit", "hit", 0)
     assert cold.graphs == disk.graphs == 1
+
+
+def test_the_folder_goes_with_its_home() -> None:
+    home = Home(num_layers=1)
+    folder = Path(home._folder)
+    assert folder.is_dir()
+    del home
+    gc.collect()  # a folder that Python had to clean up by itself would warn, and so fail
+    assert not folder.exists()
 
 
 def test_artifacts_carry_no_compiled_cpp(started: Starts) -> None:

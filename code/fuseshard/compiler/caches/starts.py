@@ -1,8 +1,10 @@
 """The same model started in several ways, each in a process of its own with a private cache."""
 
 import json
+import shutil
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +62,8 @@ class Home:
         """Make an empty folder."""
         self.num_layers = num_layers
         self.device = device
-        self._folder = tempfile.TemporaryDirectory(prefix="fuseshard-")
+        self._folder = tempfile.mkdtemp(prefix="fuseshard-")
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._reports: dict[str, dict[str, Any]] = {}
 
     def start(self, way: str) -> Start:
@@ -76,9 +79,9 @@ class Home:
             Times of the process.
         """
         script = (_EAGER if way == "eager" else _COMPILED).format(
-            way=way, folder=self._folder.name, num_layers=self.num_layers, device=self.device
+            way=way, folder=self._folder, num_layers=self.num_layers, device=self.device
         )
-        self._reports[way] = report_of(script, cache=Path(self._folder.name) / "caches")
+        self._reports[way] = report_of(script, cache=Path(self._folder) / "caches")
         return read(Start, self._reports[way]["start"], way)
 
     def starts(self) -> Starts:
