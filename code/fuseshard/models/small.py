@@ -79,6 +79,15 @@ class GRULoop(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Read sequences: [B, T, 16] to the last state, [B, 32]."""
         state = x.new_zeros(x.shape[0], GRU_HIDDEN)
-        for step in range(x.shape[1]):
-            state = self.cell(x[:, step], state)
+        for step in range(GRU_STEPS):
+            state = self._step(x[:, step], state)
         return state
+
+    def _step(self, x: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
+        """Do what `self.cell` does, spelled out: [B, 16] and [B, 32] to the next state, [B, 32]."""
+        cell = self.cell
+        new = functional.linear(x, cell.weight_ih, cell.bias_ih).chunk(3, dim=1)
+        old = functional.linear(state, cell.weight_hh, cell.bias_hh).chunk(3, dim=1)
+        reset, update = torch.sigmoid(new[0] + old[0]), torch.sigmoid(new[1] + old[1])
+        candidate = torch.tanh(new[2] + reset * old[2])
+        return candidate + update * (state - candidate)
