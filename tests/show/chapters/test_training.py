@@ -29,7 +29,7 @@ from fuseshard.show.chapters.training import (
 )
 from fuseshard.show.choices import Choice
 from fuseshard.show.records import Figure, Table
-from fuseshard.show.words import Word, word
+from fuseshard.show.words import Word
 from tests.show.conftest import make_environment
 
 ORIGIN = Origin(is_live=False, environment=make_environment(gpu="NVIDIA H200", cuda="12.8"))
@@ -250,14 +250,14 @@ def test_captures_are_counted() -> None:
 
 
 def test_graphs_are_one_column_a_step() -> None:
-    table = captured.graphs_table({word("float"): (1, 2)}, name="x", caption=word("Graphs."))
+    table = captured.graphs_table((1, 2), (1, 1))
     assert len(table.columns) == 3
     lengths = captured.length_table({"static": (1, 2), "automatic": (1, 2)}, (9, 14))
     assert str(lengths.columns[2].title) == "2: 14"
 
 
 def test_rounding_and_bugs_are_told_apart() -> None:
-    table = captured.rounding_table({word("right"): 1e-7, word("wrong"): 1e-2}, 1e-6, name="x")
+    table = captured.rounding_table(1e-7, 1e-2, 1e-6)
     assert [str(row[-1]) for row in table.rows] == ["rounding", "a bug"]
 
 

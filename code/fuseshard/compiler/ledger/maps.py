@@ -141,7 +141,7 @@ def model_map(device: str = "cpu", columns: Sequence[int] | None = None) -> Spee
 @experiment("when-it-helps.maps-gpu", needs="cuda")
 def gpu_maps() -> SpeedMaps:
     """Make all four maps on a CUDA GPU, without one analysis that fails there on symbolic sizes."""
-    # torch 2.11 ends it with an AssertionError in tiling_utils.py when it compiles MiniGPT's training step.
+    # In torch 2.11 it ends MiniGPT's training step with an AssertionError in tiling_utils.py.
     with torch._inductor.config.patch({"triton.coalesce_tiling_analysis": False}):
         made = [make("cuda") for make in (chain_map, matmul_map, break_map, model_map)]
     # One origin for all: a recording replaces this one, and would miss those further in.

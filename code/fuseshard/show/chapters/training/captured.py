@@ -60,18 +60,17 @@ def break_table(capture: StepCapture) -> Table:
     return table.build()
 
 
-def graphs_table(counts: Mapping[Text, Sequence[int]], *, name: str, caption: Word) -> Table:
-    """Show graphs captured up to each step, one row a way.
+def graphs_table(as_float: Sequence[int], as_tensor: Sequence[int]) -> Table:
+    """Show graphs captured up to each step under a schedule, for two kinds of learning rate.
 
     Args:
-        counts: way -> graphs after each step.
-        name: lower-case words joined by hyphens, unique on the page.
-        caption: what the steps are.
+        as_float: graphs after each step, where the learning rate is a number.
+        as_tensor: the same number of steps, where it is a tensor.
     """
-    table = TableBuilder(name, caption)
-    table.texts(word("Graphs after step"), list(counts))
-    for i in range(len(next(iter(counts.values())))):
-        table.counts(plain(i + 1), [series[i] for series in counts.values()])
+    table = TableBuilder("learning-rates", word("Graphs of AdamW's step under a schedule."))
+    table.texts(word("Graphs after step"), [word("float"), word("tensor")])
+    for i, counts in enumerate(zip(as_float, as_tensor, strict=True), start=1):
+        table.counts(plain(i), list(counts))
     return table.build()
 
 
@@ -94,21 +93,21 @@ def length_table(counts: Mapping[str, Sequence[int]], lengths: Sequence[int]) ->
     return table.build()
 
 
-def rounding_table(differences: Mapping[Text, float], bound: float, *, name: str) -> Table:
-    """Compare differences with what rounding explains.
+def rounding_table(by_hand: float, without_corrections: float, bound: float) -> Table:
+    """Compare the distance of two programs from torch's AdamW with what rounding explains.
 
     Args:
-        differences: way -> largest absolute difference.
+        by_hand: largest absolute difference of the whole update.
+        without_corrections: the same of its twin, which has to be found out.
         bound: largest difference that rounding explains.
-        name: lower-case words joined by hyphens, unique on the page.
     """
-    table = TableBuilder(name, word("Differences, and what rounding explains."))
-    table.texts(word("Program"), list(differences))
-    table.texts(word("Largest difference"), [plain(magnitude(d)) for d in differences.values()])
+    differences = (by_hand, without_corrections)
+    table = TableBuilder("adamw-differences", word("Differences, and what rounding explains."))
+    table.texts(word("Program"), [word("by hand"), word("without corrections")])
+    table.texts(word("Largest difference"), [plain(magnitude(d)) for d in differences])
     table.texts(word("Bound"), [plain(magnitude(bound))] * len(differences))
     table.texts(
-        word("Verdict"),
-        [word("rounding") if d <= bound else word("a bug") for d in differences.values()],
+        word("Verdict"), [word("rounding") if d <= bound else word("a bug") for d in differences]
     )
     return table.build()
 
