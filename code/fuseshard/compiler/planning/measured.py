@@ -19,7 +19,7 @@ from fuseshard.compiler.planning.timeline import timeline
 from fuseshard.compiler.planning.written import module_text
 from fuseshard.compiler.stderr import native_lines_dropped
 
-SETTINGS: dict[str, dict[str, bool]] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "nothing": {"allow_buffer_reuse": False, "inplace_buffers": False},
     "in place": {"allow_buffer_reuse": False},
     "hand on": {"inplace_buffers": False},

@@ -49,14 +49,14 @@ def lifetimes(source: str) -> tuple[Buffer, ...]:
     for name, begin in first.items():
         is_output = name in outputs
         end = calls if is_output else last[name]
-        lived = {"first": begin, "last": end, "is_output": is_output}
-        found.append(Buffer(name=name, num_bytes=sizes[name], **lived))
+        size = sizes[name]
+        found.append(Buffer(name=name, num_bytes=size, first=begin, last=end, is_output=is_output))
     return tuple(found)
 
 
 def torch_take_overs(source: str) -> dict[str, str]:
     """Read off which buffers take over whose memory: new -> old."""
-    return {new: old for new, old in _REUSE.findall(wrapper(source))}
+    return dict(_REUSE.findall(wrapper(source)))
 
 
 def pool_bytes(source: str) -> dict[str, int]:
@@ -86,9 +86,10 @@ def planned(source: str, taken: Mapping[str, str]) -> str:
         if allocation and allocation[2] in taken:
             indent, new, layout = allocation.groups()
             old = taken[new]
-            line = f"{indent}{new} = reinterpret_tensor({old}, {layout}, 0)"
-            line += f"; del {old}  # reuse" if old in dropped else "  # reuse"
-        kept.append(line)
+            end = f"; del {old}  # reuse" if old in dropped else "  # reuse"
+            kept.append(f"{indent}{new} = reinterpret_tensor({old}, {layout}, 0){end}")
+        else:
+            kept.append(line)
     return "\n".join(kept)
 
 

@@ -16,7 +16,7 @@ from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.text import clean
 
 
-class _Enough(Exception):
+class _EnoughError(Exception):
     """Stops a compile once the text is there."""
 
 
@@ -49,7 +49,7 @@ def module_text(
 
     def keep(code: str) -> None:
         texts.append(clean(code))
-        raise _Enough
+        raise _EnoughError
 
     lowering.save_output_code = staticmethod(keep)
     try:

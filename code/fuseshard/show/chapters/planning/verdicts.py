@@ -34,18 +34,10 @@ def program_table(uses: Sequence[ProgramUse]) -> Table:
     table.counts(word("fused, no reuse"), [use.fused.allocations for use in uses])
     table.counts(word("fused, default"), [use.default.allocations for use in uses])
     table.counts(word("with pools"), [use.pooled.allocations for use in uses])
-    table.numbers(
-        word("Peak, eager"), [_kib(use.eager.peak_bytes) for use in uses], "KiB", significant=4
-    )
-    table.numbers(
-        word("Peak, no reuse"), [_kib(use.fused.peak_bytes) for use in uses], "KiB", significant=4
-    )
-    table.numbers(
-        word("Peak, default"), [_kib(use.default.peak_bytes) for use in uses], "KiB", significant=4
-    )
-    table.numbers(
-        word("Peak, pools"), [_kib(use.pooled.peak_bytes) for use in uses], "KiB", significant=4
-    )
+    _sizes(table, word("Peak, eager"), [use.eager.peak_bytes for use in uses])
+    _sizes(table, word("Peak, no reuse"), [use.fused.peak_bytes for use in uses])
+    _sizes(table, word("Peak, default"), [use.default.peak_bytes for use in uses])
+    _sizes(table, word("Peak, pools"), [use.pooled.peak_bytes for use in uses])
     return table.build()
 
 
@@ -76,13 +68,9 @@ def plan_table(checks: Sequence[PlanCheck]) -> Table:
         for check in checks
     ]
     table.texts(word("by torch"), agreed)
-    table.numbers(
-        word("Packed by hand"), [_kib(c.packed_bytes) for c in checks], "KiB", significant=4
-    )
-    table.numbers(
-        word("torch's pools"), [_kib(c.pooled_bytes) for c in checks], "KiB", significant=4
-    )
-    table.numbers(word("at least"), [_kib(c.bound_bytes) for c in checks], "KiB", significant=4)
+    _sizes(table, word("Packed by hand"), [check.packed_bytes for check in checks])
+    _sizes(table, word("torch's pools"), [check.pooled_bytes for check in checks])
+    _sizes(table, word("at least"), [check.bound_bytes for check in checks])
     return table.build()
 
 
@@ -103,5 +91,5 @@ def outcome_table(rows: Sequence[tuple[str, int, float]]) -> Table:
     return table.build()
 
 
-def _kib(num_bytes: int) -> float:
-    return num_bytes / KIB
+def _sizes(table: TableBuilder, title: Word, num_bytes: Sequence[int]) -> None:
+    table.numbers(title, [size / KIB for size in num_bytes], "KiB", significant=4)
