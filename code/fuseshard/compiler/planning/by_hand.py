@@ -36,13 +36,10 @@ def take_over(buffers: Sequence[Buffer]) -> dict[str, str]:
     for step in range(len(live)):
         for new in (b for b in buffers if b.first == step):
             pile = piles[new.num_bytes]
-            if not pile:
-                continue
-            gap = range(pile[-1].last + 1, step)
-            if all(live[i] + new.num_bytes <= peak for i in gap):
+            gap = range(pile[-1].last + 1, step) if pile else range(0)
+            if pile and all(live[i] + new.num_bytes <= peak for i in gap):
                 taken[new.name] = pile.pop().name
-                for i in gap:
-                    live[i] += new.num_bytes
+                live = [size + new.num_bytes * (i in gap) for i, size in enumerate(live)]
         for old in (b for b in buffers if b.last == step):
             piles[old.num_bytes].append(old)
     return taken

@@ -1,6 +1,7 @@
 """The module that Inductor writes under some settings, without running the C++ compiler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -43,28 +44,18 @@ def module_text(
     Source:
         torch/_inductor/graph.py, GraphLowering.save_output_code. Checked on torch 2.13.
     """
-    lowering = torch._inductor.graph.GraphLowering
-    before = lowering.save_output_code
     texts: list[str] = []
-
-    def keep(code: str) -> None:
-        texts.append(clean(code))
-        raise _EnoughError
-
-    lowering.save_output_code = staticmethod(keep)
     try:
         with (
+            _stop_at_the_text(texts),
             config.patch(fx_graph_cache=False, **settings),
             autograd_config.patch(enable_autograd_cache=False),
             torch.no_grad(),
         ):
             torch.compile(isolated(fn), dynamic=False, mode=mode)(*args)
-    except InductorError as error:
+    except InductorError:
         if not texts:
             raise
-        error.__traceback__ = None  # the frames hold tensors
-    finally:
-        lowering.save_output_code = before
     if not texts:
         raise ValueError(
             f"module_text: {getattr(fn, '__name__', type(fn).__name__)} made Inductor write 0 "
@@ -72,3 +63,20 @@ def module_text(
             "one that computes with tensors."
         )
     return texts[0]
+
+
+@contextmanager
+def _stop_at_the_text(texts: list[str]) -> Iterator[None]:
+    """Keep the text of a module, and end the compile there."""
+    lowering = torch._inductor.graph.GraphLowering
+    before = lowering.save_output_code
+
+    def keep(code: str) -> None:
+        texts.append(clean(code))
+        raise _EnoughError
+
+    lowering.save_output_code = staticmethod(keep)
+    try:
+        yield
+    finally:
+        lowering.save_output_code = before
