@@ -75,7 +75,8 @@ def live_chooser(timelines: Mapping[str, Timeline]) -> Choice:
         (names[setting], _live_figure(setting, timeline, reference, top))
         for setting, timeline in timelines.items()
     ]
-    return choose("live-memory", word("Reuse"), options)
+    start = list(timelines).index("default") if "default" in timelines else 0
+    return choose("live-memory", word("Reuse"), options, start=start)
 
 
 def _live_figure(setting: str, timeline: Timeline, reference: Timeline, top: float) -> Figure:
@@ -83,7 +84,7 @@ def _live_figure(setting: str, timeline: Timeline, reference: Timeline, top: flo
     live, before = _live_kib(timeline), _live_kib(reference)
     steps = [float(step) for step in range(1, len(live) + 1)]
     drawing = FigureBuilder(f"live-{setting.replace(' ', '-')}", height=320)
-    drawing.x_axis(word("call of a kernel or of a library"), dtick=1)
+    drawing.x_axis(word("call"), dtick=1)
     drawing.y_axis(word("live memory (KiB)"), range=[0, top * 1.1])
     drawing.bars(
         name, steps, live, palette.COMPILED, hover=[f"{number(value)} KiB" for value in live]

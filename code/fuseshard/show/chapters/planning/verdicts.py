@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.planning.records import PlanCheck, ProgramUse
+from fuseshard.show.choices import Choice, choose
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -12,32 +13,48 @@ from fuseshard.show.words import Text, Word, plain, word
 KIB = 1024
 
 
-def program_words() -> dict[str, Word]:
+def program_words() -> dict[str, Text]:
     """Name the programs of `compiler.planning.programs`."""
     return {
-        "products": word("four products in a row"),
-        "layers": word("the same with relu between them"),
-        "blocks": word("two residual blocks, up and down"),
-        "gated": word("two gated layers"),
-        "attention": word("one attention head"),
-        "pointwise": word("gelu written out"),
+        "products": word("four products"),
+        "layers": word("layers with relu"),
+        "blocks": word("residual blocks"),
+        "gated": word("gated layers"),
+        "attention": word("attention head"),
+        "pointwise": plain("gelu"),
     }
 
 
-def program_table(uses: Sequence[ProgramUse]) -> Table:
-    """Show allocations and peaks of each program, from eager mode to pools."""
+def program_chooser(uses: Sequence[ProgramUse]) -> Choice:
+    """Show allocations, or peaks, of each program, from eager mode to pools."""
+    options = [
+        (word("allocations"), _allocation_table(uses)),
+        (word("peak memory"), _peak_table(uses)),
+    ]
+    return choose("planning-programs", word("Show"), options)
+
+
+def _allocation_table(uses: Sequence[ProgramUse]) -> Table:
     names = program_words()
-    caption = word("Allocations and peak memory of one call: what fusion saves, and what reuse.")
-    table = TableBuilder("planning-programs", caption)
+    caption = word("Allocations of one call: what fusion saves, and what reuse.")
+    table = TableBuilder("planning-allocations", caption)
     table.texts(word("Program"), [names[use.name] for use in uses])
-    table.counts(word("Allocations, eager"), [use.eager.allocations for use in uses])
+    table.counts(word("eager"), [use.eager.allocations for use in uses])
     table.counts(word("fused, no reuse"), [use.fused.allocations for use in uses])
     table.counts(word("fused, default"), [use.default.allocations for use in uses])
     table.counts(word("with pools"), [use.pooled.allocations for use in uses])
-    _sizes(table, word("Peak, eager"), [use.eager.peak_bytes for use in uses])
-    _sizes(table, word("Peak, no reuse"), [use.fused.peak_bytes for use in uses])
-    _sizes(table, word("Peak, default"), [use.default.peak_bytes for use in uses])
-    _sizes(table, word("Peak, pools"), [use.pooled.peak_bytes for use in uses])
+    return table.build()
+
+
+def _peak_table(uses: Sequence[ProgramUse]) -> Table:
+    names = program_words()
+    caption = word("Peak memory of one call: what fusion saves, and what reuse.")
+    table = TableBuilder("planning-peaks", caption)
+    table.texts(word("Program"), [names[use.name] for use in uses])
+    _sizes(table, word("eager"), [use.eager.peak_bytes for use in uses])
+    _sizes(table, word("fused, no reuse"), [use.fused.peak_bytes for use in uses])
+    _sizes(table, word("fused, default"), [use.default.peak_bytes for use in uses])
+    _sizes(table, word("with pools"), [use.pooled.peak_bytes for use in uses])
     return table.build()
 
 
@@ -81,8 +98,8 @@ def outcome_table(rows: Sequence[tuple[str, int, float]]) -> Table:
         rows: plan ("by hand" or "reckless"), buffers handed on, largest difference.
     """
     names = {
-        "by hand": word("our plan: only the dead hand on"),
-        "reckless": word("reckless: the gate's memory, while the gate is needed"),
+        "by hand": word("ours: only the dead hand on"),
+        "reckless": word("reckless: the gate is overwritten"),
     }
     table = TableBuilder("plan-outcomes", word("A plan, put into the text and run."))
     table.texts(word("Plan"), [names[name] for name, _, _ in rows])

@@ -18,21 +18,21 @@ def library_table(uses: Sequence[LibraryUse]) -> Table:
     caption = word("What Inductor calls, and what it writes itself, for small functions on a CPU.")
     table = TableBuilder("library-calls", caption)
     table.code(word("Function"), [use.code for use in uses])
-    table.texts(word("Library call"), [_called(use.calls) for use in uses])
     table.counts(word("Kernels"), [use.kernels for use in uses])
+    table.texts(word("Library call"), [_called(use.calls) for use in uses])
     return table.build()
 
 
-def way_words() -> dict[str, Word]:
+def way_words() -> dict[str, Text]:
     """Name the ways of `compiler.templates.epilogues.epilogues`."""
     return {
-        "default": word("linear, default"),
+        "default": word("linear"),
         "search alone": word("linear, max-autotune"),
         "frozen": word("linear, frozen"),
-        "template": word("linear, frozen, max-autotune with templates only"),
-        "bf16": word("linear in bfloat16, default"),
-        "frozen bf16": word("linear in bfloat16, frozen"),
-        "convolution": word("convolution, default"),
+        "template": word("frozen, template"),
+        "bf16": plain("bfloat16"),
+        "frozen bf16": word("bfloat16, frozen"),
+        "convolution": word("convolution"),
         "frozen convolution": word("convolution, frozen"),
     }
 
@@ -52,9 +52,9 @@ def epilogue_table(found: Sequence[Epilogue]) -> Table:
     caption = word("A layer and a relu: where the relu goes on this machine.")
     table = TableBuilder("epilogues", caption)
     table.texts(word("Layer and way"), [names[one.way] for one in found])
-    table.texts(word("Library call"), [_called(one.calls) for one in found])
-    table.counts(word("Kernels"), [one.kernels for one in found])
     table.texts(word("The relu is"), [place_word(one.place) for one in found])
+    table.counts(word("Kernels"), [one.kernels for one in found])
+    table.texts(word("Library call"), [_called(one.calls) for one in found])
     return table.build()
 
 
@@ -149,4 +149,5 @@ def passes_table(found: Sequence[Passes]) -> Table:
 
 
 def _called(calls: Sequence[str]) -> Text:
-    return plain(", ".join(calls)) if calls else word("none")
+    names = [call.removesuffix(".default") for call in calls]
+    return plain(", ".join(names)) if names else word("none")
