@@ -81,7 +81,7 @@ def plan_table(checks: Sequence[PlanCheck]) -> Table:
     table.counts(word("Buffers"), [check.buffers for check in checks])
     table.counts(word("Handed on by hand"), [len(check.by_hand) for check in checks])
     agreed: list[Text] = [
-        word("the same") if check.by_hand == check.by_torch else plain(len(check.by_torch))
+        word("same") if check.by_hand == check.by_torch else plain(len(check.by_torch))
         for check in checks
     ]
     table.texts(word("by torch"), agreed)
