@@ -104,9 +104,11 @@ def one_nest(a: Group, b: Group) -> Loops | None:
         return b.parts[0]
     if not reduced and loops == others + others_reduced:
         return b.parts[0]  # a computes element by element what b reduces
-    flat = min(len(loops), len(others)) == 1 and prod(loops) == prod(others)
-    if flat and not reduced and not others_reduced:
-        return max(loops, others, key=len), ()  # one long loop can be cut into several
+    if not reduced and not others_reduced and prod(loops) == prod(others):
+        flat, cut = (a, b) if len(loops) < len(others) else (b, a)
+        one_shape = len({node.shape for node in a.nodes + b.nodes}) == 1
+        if len(flat.parts[0][0]) == 1 == len(flat.nodes) and one_shape:
+            return cut.parts[0]  # one long loop is cut into the other's
     return None
 
 
@@ -138,8 +140,8 @@ def depends(b: Group, a: Group) -> bool:
 
 
 def detour(a: Group, b: Group, groups: Sequence[Group]) -> bool:
-    """Tell whether a third group waits for `a` while `b` waits for it: fused, they would deadlock."""
-    waiting, reached = [a], set()
+    """Tell whether a third group waits for `a` while `b` waits for it; fused, all would wait."""
+    waiting, reached = [a], set[Group]()
     while waiting:
         group = waiting.pop()
         found = {c for c in groups if c not in (a, b) and depends(c, group)} - reached

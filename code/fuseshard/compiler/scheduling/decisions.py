@@ -7,7 +7,7 @@ the "fusion" log carries reasons and fusions, and a heuristics object is asked a
 import copy
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -100,10 +100,8 @@ def decisions(
 
     def inner_compile(graph: torch.fx.GraphModule, inputs: Any, **kwargs: Any) -> Any:
         untouched = copy.deepcopy(graph)
-        try:
+        with suppress(_Written):
             torch._inductor.compile_fx.compile_fx_inner(graph, inputs, **kwargs)
-        except _Written:
-            pass
         return untouched.forward
 
     def backend(graph: torch.fx.GraphModule, inputs: Any) -> Any:
@@ -140,6 +138,7 @@ def _listening(heard: _Heard, options: Mapping[str, Any]) -> Iterator[None]:
         "_pre_fusion_custom_pass": lambda nodes: _keep_nodes(heard, nodes),
         "_post_fusion_custom_pass": lambda nodes: _keep_groups(heard, nodes),
         "compile_threads": 1,
+        "cpp.threads": 1,  # OpenMP's lines would hide where a loop nest begins
         "fx_graph_cache": False,  # a hit would schedule nothing
     }
     with ExitStack() as stack:
@@ -229,6 +228,7 @@ def _node(node: Any) -> Node:
         ops=_ops(node.node, kind),
         ranges=tuple(int(n) for n in ranges),
         reduced=tuple(int(n) for n in reduced),
+        shape=_shape(node.node),
         reads=tuple(_access(dep) for dep in node.read_writes.reads),
         writes=tuple(_access(dep) for dep in node.read_writes.writes),
     )
@@ -242,6 +242,12 @@ def _ops(operation: Any, kind: Kind) -> tuple[str, ...]:
     order = {n: place for place, n in enumerate(calls[0].graph.nodes)} if calls else {}
     names = [n.target._opname for n in sorted(calls, key=order.__getitem__)]
     return tuple(name for name in names if name not in _VIEWS)
+
+
+def _shape(operation: Any) -> tuple[int, ...]:
+    """Return the shape that an operation's loops were made from; () for a library's."""
+    data = getattr(operation, "data", None)
+    return () if data is None else tuple(int(n) for n in data.get_size())
 
 
 def _access(dep: Any) -> Access:

@@ -1,80 +1,96 @@
 """Small programs of which each asks Inductor's scheduler one question.
 
-R = 384 rows, C = 512 columns: x and z are [R, C], y is [C, R], w is [C, C].
+R = 384 rows, C = 512 columns: x and z are [R, C], w is [C, C].
 """
 
 import inspect
-import textwrap
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from fuseshard.compiler.scheduling.by_hand import schedule
 from fuseshard.compiler.scheduling.decisions import decisions
 from fuseshard.compiler.scheduling.records import Agreement, Exhibit, Schedule
 
 ROWS, COLUMNS = 384, 512
+Pair = tuple[Tensor, Tensor]
 
 
-def chain(x):
+def chain(x: Tensor) -> Tensor:
+    """Compute four operations, one after the other, element by element."""
     return torch.sigmoid(torch.relu(x * 2 + 1))
 
 
-def siblings(x):
+def siblings(x: Tensor) -> Pair:
+    """Read one input twice."""
     return x.exp(), x * 2
 
 
-def softmax(x):
+def softmax(x: Tensor) -> Tensor:
+    """Reduce, compute, reduce, compute, within each row."""
     return torch.softmax(x, dim=1)
 
 
-def moments(x):
+def moments(x: Tensor) -> Pair:
+    """Reduce each row twice."""
     return x.mean(dim=1), (x * x).mean(dim=1)
 
 
-def matmul(x, w):
+def matmul(x: Tensor, w: Tensor) -> Tensor:
+    """Put a library's work between two loops."""
     return torch.relu((x * 2) @ w)
 
 
-def transposed(x, y):
+def transposed(x: Tensor) -> Pair:
+    """Read a table in the order of its columns."""
     e = x.exp()
-    return e, e.t() + y
+    return e, e.t().contiguous()
 
 
-def columns(x):
+def columns(x: Tensor) -> Tensor:
+    """Reduce, compute, reduce, compute, within each column."""
     return torch.softmax(x, dim=0)
 
 
-def flattened(x):
+def flattened(x: Tensor) -> Pair:
+    """Compute a table as one long row, and reduce it row by row."""
     e = x.exp()
     return e, e.sum(dim=1)
 
 
-def cheap(x):
+def cheap(x: Tensor) -> Pair:
+    """Reduce a table that is cheap to compute, in two directions."""
     y = x * 2 + 1
     return y.sum(dim=0), y.sum(dim=1)
 
 
-def costly(x):
+def costly(x: Tensor) -> Pair:
+    """Reduce a table that is costly to compute, in two directions."""
     y = x.exp()
     return y.sum(dim=0), y.sum(dim=1)
 
 
-def slices(x):
+def slices(x: Tensor) -> Pair:
+    """Read a table whole, and half of it."""
     return x * 2, x[:, :256] + 1
 
 
-def joined(x, z):
+def joined(x: Tensor, z: Tensor) -> Tensor:
+    """Join two tables, each computed from an input of its own."""
     return torch.cat([x * 2, z + 1], dim=1)
 
 
-def detour(x, w):
+def detour(x: Tensor, w: Tensor) -> Pair:
+    """Use a table beside a product that was made of it."""
     e = x.exp()
     return e.tanh(), (e @ w) * e
 
 
-def cycle(x, z, w):
+def cycle(x: Tensor, z: Tensor, w: Tensor) -> Pair:
+    """Put two products between two readers of x and two readers of z."""
     left = (x.exp() @ w) * z
     right = ((z + 1) @ w) * x
     return left, right
@@ -102,7 +118,6 @@ def example(program: Callable[..., Any]) -> tuple[torch.Tensor, ...]:
     """Make the inputs that a program's parameters name."""
     shapes = {
         "x": (ROWS, COLUMNS),
-        "y": (COLUMNS, ROWS),
         "z": (ROWS, COLUMNS),
         "w": (COLUMNS, COLUMNS),
     }
@@ -119,11 +134,17 @@ def gallery() -> dict[str, Exhibit]:
     """
     return {
         program.__name__: Exhibit(
-            code=textwrap.dedent(inspect.getsource(program)).rstrip(),
+            code=_bare(inspect.getsource(program)),
             schedule=decisions(program, *example(program)),
         )
         for program in PROGRAMS
     }
+
+
+def _bare(source: str) -> str:
+    """Print a function without its types and its docstring."""
+    head, _docstring, *body = source.rstrip().splitlines()
+    return "\n".join([re.sub(r": Tensor| -> \w+", "", head), *body])
 
 
 def agreement(schedules: Sequence[Schedule]) -> tuple[Agreement, ...]:

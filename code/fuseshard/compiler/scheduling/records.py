@@ -1,7 +1,7 @@
 """What Inductor's scheduler was given, what it decided, and why, as plain data."""
 
+import re
 from dataclasses import dataclass
-from math import prod
 from typing import Literal
 
 Kind = Literal["pointwise", "reduction", "extern", "nop"]
@@ -38,13 +38,10 @@ class Node:
     """sizes of the loops whose every step has a result of its own"""
     reduced: tuple[int, ...]
     """sizes of the loops that a reduction runs over; () without one"""
+    shape: tuple[int, ...]
+    """of its result, from which the loops were made by joining and reordering; () for a library"""
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
-
-    @property
-    def steps(self) -> int:
-        """Return how often the body runs."""
-        return prod(self.ranges) * prod(self.reduced)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +56,7 @@ class Decision:
     score_bytes: int | None
     """memory traffic that the fusion saves, as torch counts it; None where it didn't count"""
     verdict: Verdict
-    """overtaken: allowed, but a member joined another group first"""
+    """overtaken: allowed, but a member joined another group first, or a nearer kin went before"""
     reason: str
     """why it was refused, in torch's words; `OTHER_RANGES` where torch has none"""
 
@@ -71,11 +68,11 @@ class Schedule:
     nodes: tuple[Node, ...]
     """in the scheduler's order"""
     groups: tuple[tuple[str, ...], ...]
-    """names of nodes that share a loop nest, in the order of execution"""
+    """names of nodes fused, in the order of execution"""
     decisions: tuple[Decision, ...]
     """each pair once, with its last verdict, in the order of the first look"""
     bytes_before: int
-    """memory traffic with a loop nest for each node, as torch counts it"""
+    """memory traffic with each node by itself, as torch counts it"""
     bytes_after: int
     """memory traffic of the groups, as torch counts it"""
     source: str
@@ -86,7 +83,7 @@ class Schedule:
         return next(node for node in self.nodes if node.name == name)
 
     @property
-    def num_nests(self) -> int:
+    def num_loops(self) -> int:
         """Count the groups that Inductor writes loops for."""
         return sum(self.node(group[0]).kind in ("pointwise", "reduction") for group in self.groups)
 
@@ -97,8 +94,13 @@ class Schedule:
 
     @property
     def num_functions(self) -> int:
-        """Count the C++ functions in which the loop nests were written."""
+        """Count the C++ functions that were written."""
         return self.source.count("= async_compile.cpp")
+
+    @property
+    def num_nests(self) -> int:
+        """Count the loop nests in those functions: the blocks that stand side by side."""
+        return len(re.findall(r"^    \{$", self.source, re.MULTILINE))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,8 +45,7 @@ def settings_tried(elements: int = 1 << 20) -> dict[str, Schedule]:
         "both": APART,
     }
     return {
-        name: decisions(twelve_operations, x, y, options=options)
-        for name, options in tried.items()
+        name: decisions(twelve_operations, x, y, options=options) for name, options in tried.items()
     }
 
 
@@ -63,8 +62,8 @@ def chain_sweep(*, budget_s: float = 5.0) -> Sweep:
     def variants(elements: int) -> dict[str, Callable[[], Any]]:
         x, y = torch.randn(elements), torch.rand(elements)
         return {
-            "eager": lambda: twelve_operations(x, y),
             "apart": lambda: apart(x, y),
+            "eager": lambda: twelve_operations(x, y),
             "fused": lambda: fused(x, y),
         }
 
