@@ -45,7 +45,10 @@ def gallery(exhibits: Mapping[str, Exhibit]) -> Choice:
     Args:
         exhibits: from `compiler.scheduling.programs`.
     """
-    options = [(program_word(name), boxes(name, exhibit)) for name, exhibit in exhibits.items()]
+    options = [
+        (word("{name}: {what}", name=name, what=program_word(name)), boxes(name, exhibit))
+        for name, exhibit in exhibits.items()
+    ]
     start = list(exhibits).index("softmax") if "softmax" in exhibits else 0
     return choose("fusion-gallery", word("Program"), options, start=start)
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from fuseshard.compiler.scheduling.records import Access, Agreement, Exhibit, Schedule
 from fuseshard.show.chapters.scheduling.terms import (
-    program_word,
     relation_word,
     torch_reason,
     verdict_word,
@@ -61,15 +60,20 @@ def programs_table(exhibits: Mapping[str, Exhibit]) -> Table:
         exhibits: from `compiler.scheduling.programs`.
     """
     schedules = [exhibit.schedule for exhibit in exhibits.values()]
-    table = TableBuilder("fusion-programs", word("The gallery in numbers."))
-    table.texts(word("Program"), [program_word(name) for name in exhibits])
-    table.counts(word("Nodes with loops"), [_num_with_loops(s) for s in schedules])
-    table.counts(word("Groups of them"), [s.num_loops for s in schedules])
-    table.counts(word("Loop nests written"), [s.num_nests for s in schedules])
-    table.counts(word("C++ functions"), [s.num_functions for s in schedules])
+    table = TableBuilder(
+        "fusion-programs",
+        word(
+            "The gallery: nodes with loops, groups of them, nests and functions written, traffic."
+        ),
+    )
+    table.code(word("Program"), list(exhibits))
+    table.counts(word("Nodes"), [_num_with_loops(s) for s in schedules])
+    table.counts(word("Groups"), [s.num_loops for s in schedules])
+    table.counts(word("Nests"), [s.num_nests for s in schedules])
+    table.counts(word("Functions"), [s.num_functions for s in schedules])
     before, after = ([n / 2**20 for n in column] for column in _traffic(schedules))
-    table.numbers(word("Traffic, unfused"), before, unit="MiB")
-    table.numbers(word("Traffic, fused"), after, unit="MiB")
+    table.numbers(word("Unfused"), before, unit="MiB")
+    table.numbers(word("Fused"), after, unit="MiB")
     return table.build()
 
 
