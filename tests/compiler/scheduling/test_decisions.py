@@ -22,6 +22,7 @@ import os, sys, torch, torch._inductor.graph
 def stop(code):
     sys.stdout.flush()
     os._exit(0)
+torch.compiler.config.force_disable_caches = True
 torch._inductor.graph.GraphLowering.save_output_code = staticmethod(stop)
 """
 FUSION_LOG = "torch._inductor.scheduler.__fusion"

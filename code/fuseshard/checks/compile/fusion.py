@@ -34,17 +34,17 @@ def check_groups(answer: object) -> Check:
         return open_question(name)
     if not isinstance(answer, (tuple, list)) or len(answer) != len(expected()):
         return wrong(name, word("This needs two counts in a tuple: nodes and groups."))
-    given = tuple(as_number(count) for count in answer)
+    given = [as_number(count) for count in answer]
     nodes, groups = expected()
-    if given == (nodes, groups):
+    if given == [nodes, groups]:
         return right(name)
-    return wrong(name, _hint(given[0], nodes, groups_first=given == (groups, nodes)))
+    if given == [groups, nodes]:
+        return wrong(name, word("That is groups and nodes; nodes come first."))
+    return wrong(name, _hint(given[0], nodes))
 
 
-def _hint(given: float | None, nodes: int, *, groups_first: bool) -> Word:
+def _hint(given: float | None, nodes: int) -> Word:
     """Say what to look at again."""
-    if groups_first:
-        return word("That is groups and nodes; nodes come first.")
     if given is None:
         return word("Both have to be numbers.")
     if given > nodes:

@@ -180,28 +180,37 @@ class _Watching(InductorChoices):
         super().__init__()
         self._heard = heard
 
-    def can_fuse(self, scheduler: Any, first: Any, second: Any, score: int) -> bool:  # type: ignore[override]
+    # Torch's are static methods; its calls go through the object, so that methods do as well.
+    def can_fuse(self, *pair_and_score: Any) -> bool:  # type: ignore[override]
+        """Keep the relation and the score; forget what an earlier round said."""
+        _, first, second, score = pair_and_score
         pair = self._heard.pair(first, second)
         vertical = first.get_operation_names() & second.ancestors
         pair.relation = "vertical" if vertical else "horizontal"
         pair.score_bytes = int(score)
         pair.verdict, pair.reason = "overtaken", ""
-        return InductorChoices.can_fuse(scheduler, first, second, score)
+        return InductorChoices.can_fuse(*pair_and_score)
 
-    def can_fuse_vertical(self, scheduler: Any, first: Any, second: Any, score: int) -> bool:  # type: ignore[override]
+    def can_fuse_vertical(self, *pair_and_score: Any) -> bool:  # type: ignore[override]
+        """Ask the backend beforehand, since it gives no reason when it is asked next."""
+        scheduler, first, second, _ = pair_and_score
         backend = scheduler.get_backend(first.get_device())
-        if not backend.can_fuse_vertical(first, second):
-            pair = self._heard.pair(first, second)
-            pair.verdict, pair.reason = "refused", OTHER_RANGES
-        return InductorChoices.can_fuse_vertical(scheduler, first, second, score)
+        self._keep(first, second, allowed=backend.can_fuse_vertical(first, second))
+        return InductorChoices.can_fuse_vertical(*pair_and_score)
 
-    def can_fuse_horizontal(self, scheduler: Any, first: Any, second: Any, score: int) -> bool:  # type: ignore[override]
-        allowed = InductorChoices.can_fuse_horizontal(scheduler, first, second, score)
+    def can_fuse_horizontal(self, *pair_and_score: Any) -> bool:  # type: ignore[override]
+        """Ask the backend beforehand, as for a vertical pair."""
+        scheduler, first, second, _ = pair_and_score
+        allowed = InductorChoices.can_fuse_horizontal(*pair_and_score)
         backend = scheduler.get_backend(first.get_device())
-        if allowed and not backend.can_fuse_horizontal(first, second):
-            pair = self._heard.pair(first, second)
-            pair.verdict, pair.reason = "refused", OTHER_RANGES
+        if allowed:
+            self._keep(first, second, allowed=backend.can_fuse_horizontal(first, second))
         return allowed
+
+    def _keep(self, first: Any, second: Any, *, allowed: bool) -> None:
+        if not allowed:
+            pair = self._heard.pair(first, second)
+            pair.verdict, pair.reason = "refused", OTHER_RANGES
 
 
 def _keep_nodes(heard: _Heard, nodes: list[Any]) -> list[Any]:
@@ -238,9 +247,10 @@ def _ops(operation: Any, kind: Kind) -> tuple[str, ...]:
     """Name the ATen operators whose work an operation does, in the order of the graph."""
     own = operation.get_origin_node()
     origins = {own} if kind == "extern" and own else set(operation.get_origins())
+    # Private, checked on torch 2.13: the class of ATen's operators; Python's getitem is none.
     calls = [n for n in origins if isinstance(n.target, torch._ops.OpOverload)]
     order = {n: place for place, n in enumerate(calls[0].graph.nodes)} if calls else {}
-    names = [n.target._opname for n in sorted(calls, key=order.__getitem__)]
+    names = [n.target.__name__.split(".")[0] for n in sorted(calls, key=order.__getitem__)]
     return tuple(name for name in names if name not in _VIEWS)
 
 

@@ -204,7 +204,7 @@ def _box(
 
 
 def _write(
-    drawing: FigureBuilder, x: float, y: float, text: str, font: dict[str, Any] | None = None
+    drawing: FigureBuilder, x: float, y: float, text: str, *, font: dict[str, Any] | None = None
 ) -> None:
     drawing.note(x, y, plain(text), **(_text() | ({"font": font} if font else {})))
 
