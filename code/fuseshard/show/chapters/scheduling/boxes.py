@@ -24,7 +24,7 @@ from fuseshard.show.records import Figure
 from fuseshard.show.words import plain, word
 
 _CODE_PX, _NODE_PX, _PAD_PX, _GAP_PX, _REASON_PX = 17, 44, 8, 12, 17
-_LEFT, _RIGHT, _LEVEL = 0.0, 0.54, 0.028
+_LEFT, _RIGHT, _LEVEL = 0.0, 0.48, 0.025
 """of the figure's width: the frames' sides, and from one bracket to the next"""
 _MONO = "SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace"
 
@@ -164,7 +164,7 @@ def _draw_group(drawing: FigureBuilder, group: list[Node], top: int) -> None:
             _box(drawing, (_LEFT + 0.015, _RIGHT - 0.015), sides, inner)
         _write(drawing, _LEFT + 0.03, middle - 8, f"<b>{', '.join(node.ops)}</b>")
         if is_extern:
-            drawing.note(_LEFT + 0.03, middle + 9, word("call of a library"), **_text())
+            drawing.note(_LEFT + 0.03, middle + 9, word("library"), **_text())
         else:
             _write(drawing, _LEFT + 0.03, middle + 9, loops_text(node))
 

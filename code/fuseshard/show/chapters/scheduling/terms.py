@@ -41,9 +41,9 @@ def short_reason(reason: str) -> Word:
         KeyError: a reason that no program of this chapter has met.
     """
     return {
-        "no shared data": word("other order or elements"),
-        "intermediate nodes between node1 & node2": word("a third in between"),
-        "will create cycle": word("would wait for itself"),
+        "no shared data": word("other indices"),
+        "intermediate nodes between node1 & node2": word("third in between"),
+        "will create cycle": word("circular wait"),
         "exceeds max fusion": word("more than allowed"),
         OTHER_RANGES: word("loops don't fit"),
         NOT_ASKED: word("library call"),
