@@ -38,6 +38,8 @@ def ratio_finding(comparison: Comparison, name: str, baseline: str) -> Word:
 def _in_sentence(name: str) -> Text:
     if name == "eager":
         return word("eager mode")
+    if name == "checkpoint":
+        return word("eager mode with checkpoints")
     return word("budget {budget}", budget=name)
 
 
@@ -49,6 +51,7 @@ def timed_point(
     num_bytes: int,
     timing: Timing,
     unit_s: float,
+    is_label_below: bool = False,
 ) -> None:
     """Draw a point, bytes across and time up, with the middle half of its rounds as a bar.
 
@@ -59,6 +62,7 @@ def timed_point(
         num_bytes: drawn in MiB.
         timing: drawn in units of `unit_s`.
         unit_s: seconds.
+        is_label_below: put the label under the point, where the next one's would cover it.
     """
     x, y = num_bytes / MIB, timing.median_s / unit_s
     bar = {
@@ -72,4 +76,4 @@ def timed_point(
     }
     hover = [f"{size(num_bytes)}, {duration(timing.median_s)}"]
     drawing.points(label, [x], [y], mark, hover=hover, error_y=bar)
-    drawing.note(x, y, label, xanchor="left", xshift=9, yshift=9)
+    drawing.note(x, y, label, xanchor="left", xshift=9, yshift=-9 if is_label_below else 9)
