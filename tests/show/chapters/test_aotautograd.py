@@ -215,10 +215,11 @@ def test_a_recorded_training_step_is_drawn_with_its_peaks() -> None:
     outcome = Outcome(experiment_id="e", state="recorded", note="", available=sweep)
     figure = training_step.training_figure(outcome)
     assert isinstance(figure, Figure)
-    assert [trace["x"] for trace in figure.figure["data"]] == [[16.0], [4.0], [12.0], [2.0]]
+    kept, peaks = (trace["x"] for trace in figure.figure["data"])
+    assert (kept, peaks) == ([8.0, 2.0, 6.0, 1.0], [16.0, 4.0, 12.0, 2.0])
     assert str(training_step.peak_finding(sweep)) == (
-        "the peak is 16.0 MiB in eager mode and 4.00 MiB with checkpoints; compiled it is 12.0 MiB "
-        "at budget 1 and lowest at budget 0.0, with 2.00 MiB"
+        "16.0 MiB in eager mode and 4.00 MiB with checkpoints; compiled, 12.0 MiB at budget 1 and, "
+        "lowest, 2.00 MiB at budget 0.0"
     )
     assert str(training_step.kept_finding(sweep)) == "6.00 MiB to 1.00 MiB"
     said = str(training_step.time_finding(sweep))
@@ -230,7 +231,9 @@ def test_a_peak_that_rises_again_is_told() -> None:
     """Must-fail twin of the test before: the lowest peak isn't that of the lowest budget."""
     rising = training(lambda size: 2**21 * (30 if size == 1 else size))
     said = str(training_step.peak_finding(rising))
-    assert said.endswith("lowest at budget 1.0, with 12.0 MiB, and 60.0 MiB again at budget 0.0")
+    assert said.endswith(
+        "lowest at budget 1.0, with 12.0 MiB, and back up at 60.0 MiB at budget 0.0"
+    )
 
 
 def test_a_missing_recording_is_named() -> None:

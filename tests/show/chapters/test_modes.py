@@ -218,13 +218,13 @@ def test_ways_without_time_left_are_named_where_a_winner_is(inference: ModeSweep
     said = str(findings.sizes_finding(short))
     assert said.endswith(
         "at 16, default is fastest, with 2.00 s "
-        "(not tried there: eager in a graph by hand, reduce-overhead, max-autotune)"
+        "(not tried there: graph by hand (eager), reduce-overhead, max-autotune)"
     )
     choice = times.gpu_chooser(outcome(short))
     assert isinstance(choice, Choice)
     whole, partly = (str(record.caption) for _, record in choice.options)
     assert "Not tried" not in whole
-    assert partly.endswith("eager in a graph by hand, reduce-overhead, max-autotune.")
+    assert partly.endswith("graph by hand (eager), reduce-overhead, max-autotune.")
 
 
 def test_no_difference_between_two_ways_is_no_factor(inference: ModeSweep) -> None:
@@ -232,6 +232,8 @@ def test_no_difference_between_two_ways_is_no_factor(inference: ModeSweep) -> No
     assert said == "no difference measured at 1, 3.00× at 16"
     gained = str(findings.search_finding((inference, None), "max-autotune", "reduce-overhead"))
     assert gained.startswith("max-autotune was measured to be faster than reduce-overhead at 1 of")
+    lost = str(findings.search_finding((inference, None), "default", "max-autotune"))
+    assert lost.startswith("at none of the 2 batch sizes with both was default measured")
 
 
 def test_launches_are_told_by_size_where_they_differ(inference: ModeSweep) -> None:

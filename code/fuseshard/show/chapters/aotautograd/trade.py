@@ -1,4 +1,4 @@
-"""Points of memory and time, and what may be said of them: shared by both figures of budgets."""
+"""Points of memory and time, and what may be said of times: for both figures of budgets."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def timed_point(
     num_bytes: int,
     timing: Timing,
     unit_s: float,
-    is_label_below: bool = False,
 ) -> None:
     """Draw a point, bytes across and time up, with the middle half of its rounds as a bar.
 
@@ -62,7 +61,6 @@ def timed_point(
         num_bytes: drawn in MiB.
         timing: drawn in units of `unit_s`.
         unit_s: seconds.
-        is_label_below: put the label under the point, where the next one's would cover it.
     """
     x, y = num_bytes / MIB, timing.median_s / unit_s
     bar = {
@@ -76,4 +74,4 @@ def timed_point(
     }
     hover = [f"{size(num_bytes)}, {duration(timing.median_s)}"]
     drawing.points(label, [x], [y], mark, hover=hover, error_y=bar)
-    drawing.note(x, y, label, xanchor="left", xshift=9, yshift=-9 if is_label_below else 9)
+    drawing.note(x, y, label, xanchor="left", xshift=9, yshift=9)

@@ -8,13 +8,13 @@ from fuseshard import palette
 from fuseshard.compiler.joint.records import TrainingPoint, TrainingSweep
 from fuseshard.measure.statistics import paired_ratio
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding, timed_point
+from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding
 from fuseshard.show.charts.variants import verdict_word
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import number, size, time_unit
+from fuseshard.show.numbers import number, size
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Text, Word, word
+from fuseshard.show.words import Text, Word, plain, word
 
 EAGER_WAYS = ("eager", "checkpoint")
 """names of the points that aren't budgets"""
@@ -31,7 +31,7 @@ class HasTraining(Protocol):
 
 
 def training_figure(outcome: HasTraining) -> Figure | Word:
-    """Draw a recorded training step at several budgets, or say how to record it.
+    """Draw the memory of a recorded training step at several budgets, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
@@ -43,37 +43,37 @@ def training_figure(outcome: HasTraining) -> Figure | Word:
             "it on a machine with one.",
             id=outcome.experiment_id,
         )
-    timings = [sweep.comparison[point.name] for point in sweep.points]
-    symbol, unit_s = time_unit(timing.median_s for timing in timings)
-    drawing = FigureBuilder("training-trade")
-    # Room for the labels, which stand to the right of their points.
-    widest = 1.25 * max(map(_peak, sweep.points)) / MIB
-    drawing.x_axis(word("peak of a step (MiB)"), range=[0, widest])
-    drawing.y_axis(word("time of a step ({unit})", unit=symbol), rangemode="tozero")
-    drawing.layout["showlegend"] = False
-    order = sorted(sweep.points, key=_peak)
-    for point, timing in zip(sweep.points, timings, strict=True):
-        mark = palette.EAGER if point.name in EAGER_WAYS else palette.COMPILED
-        timed_point(
-            drawing,
-            _way(point.name),
+    drawing = FigureBuilder("training-memory", height=150 + 55 * len(sweep.points))
+    rows = [_way(point.name) for point in sweep.points]
+    drawing.rows(rows)
+    drawing.x_axis(plain("MiB"), rangemode="tozero")
+    drawing.layout["barmode"] = "group"
+    for label, values, mark in (
+        (word("kept for backward"), [p.saved_bytes for p in sweep.points], palette.IDLE),
+        (word("peak of a step"), [_peak(p) for p in sweep.points], palette.MEASURED),
+    ):
+        drawing.bars(
+            label,
+            [value / MIB for value in values],
+            rows,
             mark,
-            num_bytes=_peak(point),
-            timing=timing,
-            unit_s=unit_s,
-            is_label_below=order.index(point) % 2 == 0,
+            hover=[size(value) for value in values],
+            orientation="h",
         )
     return drawing.build(
         caption=word(
             "A training step of MiniGPT with {layers} layers of width {width} on {tokens} tokens: "
-            "{peaks}; {times}.",
+            "peaks are {peaks}; in time, {times}.",
             layers=sweep.num_layers,
             width=sweep.width,
             tokens=number(sweep.batch * sweep.tokens),
             peaks=peak_finding(sweep),
             times=time_finding(sweep),
         ),
-        alt=word("One point for eager mode, one with checkpoints, and one for each budget."),
+        alt=word(
+            "Two bars for eager mode, for eager mode with checkpoints, and for each budget: what "
+            "is kept, and the peak."
+        ),
         table=_training_table(sweep),
         origin=origin_line(sweep.origin),
     )
@@ -89,8 +89,7 @@ def peak_finding(sweep: TrainingSweep | None) -> Word:
         return word("nothing is recorded yet")
     peaks = {point.name: _peak(point) for point in sweep.points}
     said = word(
-        "the peak is {eager} in eager mode and {checkpoint} with checkpoints; compiled it is {one} "
-        "at budget 1",
+        "{eager} in eager mode and {checkpoint} with checkpoints; compiled, {one} at budget 1",
         eager=size(peaks["eager"]),
         checkpoint=size(peaks["checkpoint"]),
         one=size(peaks["1.0"]),
@@ -99,13 +98,13 @@ def peak_finding(sweep: TrainingSweep | None) -> Word:
     lowest, last = min(budgets, key=lambda name: peaks[name]), min(budgets, key=float)
     if lowest == last:
         return word(
-            "{said} and lowest at budget {budget}, with {least}",
+            "{said} and, lowest, {least} at budget {budget}",
             said=said,
             budget=lowest,
             least=size(peaks[lowest]),
         )
     return word(
-        "{said}, lowest at budget {budget}, with {least}, and {zero} again at budget {last}",
+        "{said}, lowest at budget {budget}, with {least}, and back up at {zero} at budget {last}",
         said=said,
         budget=lowest,
         least=size(peaks[lowest]),
@@ -165,7 +164,7 @@ def _peak(point: TrainingPoint) -> int:
 
 def _way(name: str) -> Text:
     known: dict[str, Text] = {"eager": word("eager"), "checkpoint": word("eager, checkpoints")}
-    return known.get(name) or word("budget {budget}", budget=name)
+    return known.get(name) or word("compiled, budget {budget}", budget=name)
 
 
 def _training_table(sweep: TrainingSweep) -> Table:

@@ -147,6 +147,13 @@ def search_finding(sweeps: Sequence[ModeSweep | None], way: str, other: str) -> 
     if not both:
         return nothing_recorded()
     faster = [p for p in both if ratio_between(p.comparison, way, other).verdict == "faster"]
+    if not faster:
+        return word(
+            "at none of the {tried} batch sizes with both was {way} measured to be faster than "
+            "{other}",
+            tried=len(both),
+            **_two(way, other),
+        )
     return word(
         "{way} was measured to be faster than {other} at {faster} of the {tried} batch sizes with "
         "both",

@@ -169,8 +169,8 @@ def _name(program: LaunchProgram) -> Word:
 def _way(way: str) -> Text:
     known: dict[str, Text] = {
         "eager": word("eager"),
-        "graph of eager": word("eager in a graph by hand"),
-        "graph of default": word("default in a graph by hand"),
+        "graph of eager": word("graph by hand (eager)"),
+        "graph of default": word("graph by hand (default)"),
     }
     return known.get(way, plain(way))
 
