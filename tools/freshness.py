@@ -36,6 +36,11 @@ def main() -> int:
     parser.add_argument("pages", nargs="*", type=Path, help="English pages, relative to book/")
     parser.add_argument("--spanish-still-right", action="store_true")
     arguments = parser.parse_args()
+    if unknown := sorted(p.as_posix() for p in set(arguments.pages) - set(english_pages())):
+        parser.error(
+            f"got {', '.join(unknown)}, must be English pages below book/ (their sections are what "
+            "is recorded); write for example compile/inductor.md."
+        )
     waiting = stale()
     if arguments.action == "accept":
         pages = arguments.pages or english_pages()

@@ -1,5 +1,7 @@
 """Spanish follows English. Oracle: a toy book of one page, changed in one edition or in both."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,16 @@ def test_a_review_makes_it_fresh_again(book: Path) -> None:
     assert stale.spanish_changed
     freshness.accept(PAGE, book)
     assert freshness.stale(book) == []
+
+
+def test_what_is_no_page_is_refused_before_anything_is_recorded() -> None:
+    before = (BOOK / freshness.RECORD).read_bytes()
+    tool = BOOK.parent / "tools" / "freshness.py"
+    command = [sys.executable, tool, "accept", "compile/inductor"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "got compile/inductor, must be English pages below book/" in done.stderr
+    assert (BOOK / freshness.RECORD).read_bytes() == before
 
 
 def test_a_new_section_waits_for_its_review(book: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
 
 from tests.site.site import BUILD, Site, is_up_to_date, jb_build, served
 
@@ -21,6 +21,9 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+LEFT = "net::ERR_ABORTED"
+"""what becomes of a request, such as that for the icon, when the next page is opened meanwhile"""
+
 PAGE_TIMEOUT_MS = 20_000
 WEIGHTS = pytest.StashKey[dict[str, int]]()
 
@@ -93,11 +96,16 @@ def watched(context: BrowserContext, root: str) -> Visit:
     page = visit.page
     page.on("console", lambda m: m.type == "error" and visit.complaints.append(m.text))
     page.on("pageerror", lambda error: visit.complaints.append(str(error)))
-    page.on("requestfailed", lambda r: visit.complaints.append(f"{r.url}: {r.failure}"))
+    page.on("requestfailed", lambda r: r.failure != LEFT and visit.complaints.append(failed(r)))
     page.on(
         "response", lambda r: r.status >= 400 and visit.complaints.append(f"{r.status} {r.url}")
     )
     return visit
+
+
+def failed(request: Request) -> str:
+    """Say which request failed and how."""
+    return f"{request.url}: {request.failure}"
 
 
 def pytest_terminal_summary(

@@ -86,8 +86,10 @@ def test_the_watch_on_requests_and_errors_sees_them(visit: Visit) -> None:
     page = visit.open("index.html")
     page.evaluate("fetch('https://elsewhere.example/x').catch(() => console.error('lost'))")
     page.evaluate("setTimeout(() => { throw new Error('thrown') })")
+    page.evaluate("fetch('no-such-file.js')")
     page.wait_for_timeout(300)
     said = "\n".join(visit.complaints)
+    assert f"404 {visit.root}no-such-file.js" in said
     assert "request off the machine: https://elsewhere.example/x" in said
     assert "lost" in said
     assert "thrown" in said

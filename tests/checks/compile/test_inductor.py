@@ -9,6 +9,7 @@ import torch
 from fuseshard.checks.compile.inductor import (
     check_allocation,
     check_graphs,
+    check_peak,
     check_steps,
     check_temperature,
     eager_bytes,
@@ -150,3 +151,35 @@ def test_without_an_answer_every_check_is_open() -> None:
         check_graphs(...).state,
     }
     assert states == {"open"}
+
+
+def worked_peak(buffers: list[tuple[int, int, int]]) -> int:
+    steps = range(1 + max(last for _, last, _ in buffers))
+    return max(
+        sum(size for first, last, size in buffers if first <= step <= last) for step in steps
+    )
+
+
+@pytest.mark.task("inductor-peak")
+def test_the_worked_peak_is_right() -> None:
+    assert check_peak(worked_peak).state == "right"
+    assert check_peak(...).state == check_peak(lambda buffers: ...).state == "open"
+
+
+@pytest.mark.task("inductor-peak")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda buffers: sum(size for _, _, size in buffers),  # everything at once
+        lambda buffers: max(size for _, _, size in buffers),  # the largest alone
+        lambda buffers: max(  # dead at its last step already
+            sum(size for a, b, size in buffers if a <= step < b) for step in range(9)
+        ),
+        lambda buffers: max(  # at the ends only
+            sum(size for a, b, size in buffers if step in (a, b)) for step in range(9)
+        ),
+        12,
+    ],
+)
+def test_a_wrong_peak_is_wrong(answer: object) -> None:
+    assert check_peak(answer).state == "wrong"

@@ -76,6 +76,32 @@ def check_allocation(answer: object) -> Check:
     )
 
 
+_PEAK_CASES = (
+    ([(0, 1, 8), (1, 2, 4)],),
+    ([(0, 1, 8), (1, 2, 4), (2, 3, 8)],),
+    ([(0, 4, 1), (1, 2, 4), (3, 4, 2), (2, 2, 16)],),
+)
+
+
+def peak_bytes(buffers: Sequence[tuple[int, int, int]]) -> int:
+    """Return the most bytes alive at one step.
+
+    Args:
+        buffers: first step, last step (still needed there) and bytes of each.
+    """
+    steps = range(1 + max(last for _, last, _ in buffers))
+    return max(sum(size for a, b, size in buffers if a <= step <= b) for step in steps)
+
+
+def check_peak(answer: object) -> Check:
+    """Check a function that works out the peak from the lives of buffers.
+
+    Args:
+        answer: function of a list of (first step, last step, bytes) that returns bytes.
+    """
+    return check_function("inductor-peak", answer, _PEAK_CASES, peak_bytes, is_same=_is_exact)
+
+
 def check_temperature(answer: object, inputs: Sequence[torch.Tensor]) -> Check:
     """Check an edited module: it must compute softmax(logits / TEMPERATURE).
 

@@ -17,6 +17,7 @@ from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.recompiles.lengths import WIDTH
 from fuseshard.compiler.recompiles.padding import attend
 from fuseshard.compiler.recompiles.programs import double
+from fuseshard.compiler.recompiles.recorder import listening
 from fuseshard.compiler.recompiles.records import ShapeCosts
 from fuseshard.measure.clock import compare, sweep
 from fuseshard.measure.experiments import experiment
@@ -55,28 +56,26 @@ def _lookups(count: int) -> Variants:
 
 
 def fallback_comparison(*, budget_s: float = 2.0) -> Comparison:
-    """Time the same operation eager, as a hit, and where no entry fits and none may be added.
-
-    The stance eager_on_recompile stands for the limit: both look for an entry, and run eager if
-    there is none. Dynamo's warning at the limit would only get into the way.
+    """Time the same operation eager, as a hit, and past the limit, where no entry fits.
 
     Args:
         budget_s: seconds of timing.
     """
     limit = torch.compiler.config.recompile_limit
     compiled = torch.compile(isolated(double), backend="eager", dynamic=False)
-    for length in range(2, 2 + limit):
-        compiled(torch.ones(length))
     known, unknown = torch.ones(1 + limit), torch.ones(2 + limit)
-    with torch.compiler.set_stance("eager_on_recompile"):
-        return compare(
-            {
-                "eager": lambda: double(unknown),
-                "hit": lambda: compiled(known),
-                "fallback": lambda: compiled(unknown),
-            },
-            budget_s=budget_s,
-        )
+    with listening() as (_, warnings):
+        for length in range(2, 3 + limit):  # the last of them is one too many
+            compiled(torch.ones(length))
+    assert any("recompile_limit" in warning for warning in warnings)
+    return compare(
+        {
+            "eager": lambda: double(unknown),
+            "hit": lambda: compiled(known),
+            "fallback": lambda: compiled(unknown),
+        },
+        budget_s=budget_s,
+    )
 
 
 def length_sweep(

@@ -62,7 +62,7 @@ class Recorder:
         """
         before = len(self._graphs)
         self._ran.clear()
-        with _listening() as (reasons, logged):
+        with listening() as (reasons, logged):
             result = self._compiled(*args)
         failures = tuple(failure(reason) for reason in reasons)
         compiled = tuple(range(before, len(self._graphs)))
@@ -133,8 +133,12 @@ def _state(
 
 
 @contextmanager
-def _listening() -> Iterator[tuple[list[str], list[str]]]:
-    """Collect the reasons that Dynamo gives, and what it would have logged to stderr."""
+def listening() -> Iterator[tuple[list[str], list[str]]]:
+    """Collect the reasons that Dynamo gives, and what it would have logged to stderr.
+
+    Yields:
+        Two lists that fill up: reasons, once the block has ended, and messages of the log.
+    """
     # Codes that are equal share a list, so what is new is known by its place in the list.
     before = {code: len(reasons) for code, reasons in guard_failures.items()}
     reasons: list[str] = []
