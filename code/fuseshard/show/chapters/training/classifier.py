@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -10,7 +11,6 @@ from fuseshard.compiler.training.records import ClassifierSweep, LengthRuns
 from fuseshard.measure.records import Sweep
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import nothing_recorded, record_it, recorded_marks
-from fuseshard.show.charts.sweep import break_even_finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
@@ -102,14 +102,22 @@ def speedup_figure(
 
 
 def sweep_finding(sweep: Sweep) -> Word:
-    """Say in a clause from how many texts on compiling pays.
+    """Say in a clause between which factors the speed-ups lie, and what the verdicts are.
 
     Args:
         sweep: "eager" and "compiled".
     """
-    known = known_variants()
-    labels = (known["eager"].in_sentence, known["compiled"].in_sentence)
-    return break_even_finding(sweep, "compiled", labels, word("texts"))
+    ratios = [point.comparison.ratio for point in sweep.points]
+    verdicts = [ratio.verdict for ratio in ratios]
+    return word(
+        "the speed-up lies between {low} and {high}, and of {sizes} batch sizes compiling was "
+        "measured to be faster at {faster} and slower at {slower}",
+        low=factor(min(ratio.speedup for ratio in ratios)),
+        high=factor(max(ratio.speedup for ratio in ratios)),
+        sizes=len(ratios),
+        faster=verdicts.count("faster"),
+        slower=verdicts.count("slower"),
+    )
 
 
 def range_finding(sweep: ClassifierSweep | None, precision: str) -> Word:
@@ -220,8 +228,11 @@ def _caption(sweeps: Mapping[str, Sweep], labels: Mapping[str, Text]) -> Word:
             label=_value(labels[line]),
             finding=sweep_finding(sweep),
         )
+    sure = min(p.comparison.ratio.confidence for sweep in sweeps.values() for p in sweep.points)
     return word(
-        "{text} Points are medians, bands hold the true median with 99 % confidence.", text=text
+        "{text} Points are medians, bands hold the true median with {percent} % confidence.",
+        text=text,
+        percent=math.floor(100 * sure),
     )
 
 
