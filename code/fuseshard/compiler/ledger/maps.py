@@ -141,7 +141,8 @@ def model_map(device: str = "cpu", columns: Sequence[int] | None = None) -> Spee
 @experiment("when-it-helps.maps-gpu", needs="cuda")
 def gpu_maps() -> SpeedMaps:
     """Make all four maps on a CUDA GPU, without one analysis that fails there on symbolic sizes."""
-    # In torch 2.11 it ends MiniGPT's training step with an AssertionError in tiling_utils.py.
+    # Private, checked on torch 2.11 and 2.13. In 2.11 the analysis ends MiniGPT's training step
+    # with an AssertionError in tiling_utils.py.
     with torch._inductor.config.patch({"triton.coalesce_tiling_analysis": False}):
         made = [make("cuda") for make in (chain_map, matmul_map, break_map, model_map)]
     # One origin for all: a recording replaces this one, and would miss those further in.
