@@ -85,7 +85,7 @@ def bargain_choice(sweep: RegionSweep) -> Choice:
 
 
 def _bargain(point: RegionPoint, sweep: RegionSweep) -> Table:
-    """Show one stack in five narrow columns, so that a phone has room for them."""
+    """Show one stack in four narrow columns, so that a phone has room for them."""
     ways = list(point.first_calls)
     known, calls = own_variants(), [point.first_calls[way] for way in ways]
     table = TableBuilder(
@@ -93,20 +93,19 @@ def _bargain(point: RegionPoint, sweep: RegionSweep) -> Table:
         word("{stack}, compiled in several ways.", stack=stack_word(point)),
     )
     table.texts(word("Compiled"), [known[way].label for way in ways])
-    table.counts(word("Graphs"), [call.graphs for call in calls])
     table.seconds(word("First call"), [call.elapsed_s or None for call in calls])
     table.seconds(word("Later call"), [point.comparison[way].median_s for way in ways])
     ratios = [point.to_whole.get(way) for way in ways]
-    table.numbers(word("Later, over the whole's"), [r.median if r else None for r in ratios])
+    table.numbers(word("later / whole"), [r.median if r else None for r in ratios])
     threads = 1 if sweep.device == "cpu" else None
     return table.build(notes=_notes(calls), origin=origin_line(sweep.origin, num_threads=threads))
 
 
 def _notes(calls: Sequence[FirstCall]) -> list[Word]:
-    """Say why a stack's table has no graph or no first call, where it has none."""
+    """Say why a stack captured no graph or its table has no first call, where that is so."""
     notes = []
     if any(call.graphs == 0 for call in calls):
-        notes.append(word("No graph: the layer was found in memory."))
+        notes.append(word("Layer by layer no graph was captured: the layer was found in memory."))
     if not all(call.parts_s for call in calls):
         notes.append(
             word(

@@ -76,7 +76,7 @@ def speedup_figure(
         labels: line -> its name in the legend.
         whole: the recorded result that they are part of; None for sweeps of this page.
     """
-    drawing = FigureBuilder(name, height=320)
+    drawing = FigureBuilder(name, height=360)
     first = next(iter(sweeps.values()))
     ratios = {
         line: [point.comparison.ratio for point in sweep.points] for line, sweep in sweeps.items()
@@ -178,7 +178,6 @@ def lengths_table(runs: LengthRuns | None, experiment_id: str) -> Table | Word:
     table.seconds(word("First pass"), [way.first_pass_s for way in runs.ways.values()])
     table.seconds(word("Later pass"), [runs.comparison[name].median_s for name in runs.ways])
     table.numbers(word("Speed-up"), [r.speedup if r else None for r in ratios])
-    table.texts(word("Verdict"), [verdict_word(r.verdict if r else None) for r in ratios])
     return table.build(origin=origin_line(runs.origin))
 
 
@@ -201,10 +200,10 @@ def lengths_finding(runs: LengthRuns | None) -> Word:
 def length_words() -> dict[str, Word]:
     """Name the ways to feed texts of varying lengths."""
     return {
-        "eager": word("eager, cut to the longest text"),
-        "padded": word("compiled, padded to the maximum"),
-        "bucketed": word("compiled, padded to buckets"),
-        "dynamic": word("compiled, cut, dynamic shapes"),
+        "eager": word("eager, cut"),
+        "padded": word("compiled, padded"),
+        "bucketed": word("compiled, in buckets"),
+        "dynamic": word("compiled, cut, dynamic"),
     }
 
 
