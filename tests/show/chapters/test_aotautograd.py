@@ -215,10 +215,25 @@ def test_a_recorded_training_step_is_drawn_with_its_peaks() -> None:
     outcome = Outcome(experiment_id="e", state="recorded", note="", available=sweep)
     figure = training_step.training_figure(outcome)
     assert isinstance(figure, Figure)
-    assert [trace["x"] for trace in figure.figure["data"]] == [[16.0], [4.0], [12.0], [2.0]]
-    finding = str(training_step.training_finding(sweep))
-    assert "16.0 MiB in eager mode" in finding
-    assert "budget 0.0 is 1.25× as fast as eager mode" in finding
+    kept, peaks = (trace["x"] for trace in figure.figure["data"])
+    assert (kept, peaks) == ([8.0, 2.0, 6.0, 1.0], [16.0, 4.0, 12.0, 2.0])
+    assert str(training_step.peak_finding(sweep)) == (
+        "16.0 MiB in eager mode and 4.00 MiB with checkpoints; compiled, 12.0 MiB at budget 1 and, "
+        "lowest, 2.00 MiB at budget 0.0"
+    )
+    assert str(training_step.kept_finding(sweep)) == "6.00 MiB to 1.00 MiB"
+    said = str(training_step.time_finding(sweep))
+    assert "budget 1.0 is 1.25× as fast as eager mode" in said
+    assert said.endswith("and no smaller budget was measured to be slower than that")
+
+
+def test_a_peak_that_rises_again_is_told() -> None:
+    """Must-fail twin of the test before: the lowest peak isn't that of the lowest budget."""
+    rising = training(lambda size: 2**21 * (30 if size == 1 else size))
+    said = str(training_step.peak_finding(rising))
+    assert said.endswith(
+        "lowest at budget 1.0, with 12.0 MiB, and back up at 60.0 MiB at budget 0.0"
+    )
 
 
 def test_a_missing_recording_is_named() -> None:
@@ -228,7 +243,9 @@ def test_a_missing_recording_is_named() -> None:
     shown = training_step.training_figure(outcome)
     assert isinstance(shown, Word)
     assert "aotautograd.budgets-gpu needs a CUDA GPU" in str(shown)
-    assert str(training_step.training_finding(None)) == "nothing is recorded yet"
+    for finding in ("peak", "kept", "time"):
+        said = getattr(training_step, f"{finding}_finding")(None)
+        assert str(said) == "nothing is recorded yet"
 
 
 def test_lines_of_python_stand_beside_their_operators() -> None:

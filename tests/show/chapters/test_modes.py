@@ -208,6 +208,44 @@ def test_findings_follow_the_rounds(inference: ModeSweep) -> None:
     )
 
 
+def test_ways_without_time_left_are_named_where_a_winner_is(inference: ModeSweep) -> None:
+    """Must-fail twin: where all ways ran, nothing is said to be missing."""
+    first, _ = inference.points
+    short = replace(inference, points=(first, point(16, eager=9.0, default=2.0)))
+    missing = "by hand", "reduce-overhead", "max-autotune"
+    assert findings.left_out(short, short.points[1]) == missing
+    assert findings.left_out(short, first) == ()
+    said = str(findings.sizes_finding(short))
+    assert said.endswith(
+        "at 16, default is fastest, with 2.00 s "
+        "(not tried there: graph by hand (eager), reduce-overhead, max-autotune)"
+    )
+    choice = times.gpu_chooser(outcome(short))
+    assert isinstance(choice, Choice)
+    whole, partly = (str(record.caption) for _, record in choice.options)
+    assert "Not tried" not in whole
+    assert partly.endswith("graph by hand (eager), reduce-overhead, max-autotune.")
+
+
+def test_no_difference_between_two_ways_is_no_factor(inference: ModeSweep) -> None:
+    said = str(findings.against_finding(inference, "max-autotune", "reduce-overhead"))
+    assert said == "no difference measured at 1, 3.00× at 16"
+    gained = str(findings.search_finding((inference, None), "max-autotune", "reduce-overhead"))
+    assert gained.startswith("max-autotune was measured to be faster than reduce-overhead at 1 of")
+    lost = str(findings.search_finding((inference, None), "default", "max-autotune"))
+    assert lost.startswith("at none of the 2 batch sizes with both was default measured")
+
+
+def test_launches_are_told_by_size_where_they_differ(inference: ModeSweep) -> None:
+    assert str(findings.launches_finding(inference, "default")) == (
+        "10 launches at each of these sizes"
+    )
+    first, second = inference.points
+    other = replace(second, traces={**second.traces, "default": trace(launches=12)})
+    changed = replace(inference, points=(first, other))
+    assert str(findings.launches_finding(changed, "default")) == "10 at 1, 12 at 16"
+
+
 def test_a_pair_is_compared_in_both_directions(inference: ModeSweep) -> None:
     timed = inference.points[1].comparison
     faster = str(findings.pair_finding(timed, "default", "reduce-overhead"))
@@ -265,7 +303,7 @@ def test_launches_are_counted_and_timed_in_words(report: LaunchReport) -> None:
         "times as fast"
     )
     assert str(launches.equal_finding(report)).startswith("8 of 8 results")
-    assert "takes the host 20.0 µs" in str(launches.price_finding(report))
+    assert "the host needs 20.0 µs for an operation" in str(launches.price_finding(report))
     assert "2.00 ms to launch, the one by hand 500 µs" in str(launches.library_finding(report))
 
 
@@ -302,11 +340,13 @@ def graphs() -> GraphReport:
 
 
 def test_endings_are_told_case_by_case(graphs: GraphReport) -> None:
-    said = str(traps.endings_finding(graphs, ["first calls", "later calls", "by hand"]))
-    assert said == (
-        "reduce-overhead, in its first two calls: refused with an error; "
-        "reduce-overhead, in later calls: overwritten without a word"
-    )
+    names = ("first calls", "later calls", "clone outside", "by hand")
+    assert [str(traps.ending_finding(graphs, name)) for name in names] == [
+        "refused with an error",
+        "overwritten without a word",
+        "kept",
+        "nothing is recorded yet",
+    ]
     table = traps.trap_table(outcome(graphs))
     assert isinstance(table, Table)
     assert [cell.code for cell in (row[2] for row in table.rows)] == ["—", "21", "3"]
@@ -331,7 +371,7 @@ def test_verdicts_follow_what_was_measured(inference: ModeSweep) -> None:
     table = verdicts.claims_table(MODES, here, inference, None)
     assert verdict_of(table, "three modes") == "outdated"
     assert verdict_of(table, "lowest latency") == "holds on the GPU"
-    assert verdict_of(table, "runs fastest") == "holds on the GPU"
+    assert verdict_of(table, "runs fastest") == "depends on the size"  # level at 1, alone at 16
     assert verdict_of(table, "right for MiniGPT") == "depends on the size"
     assert verdict_of(table, "compiles slowly") == "refuted"  # 10 s against 40 s in this record
     slower = replace(
@@ -342,6 +382,22 @@ def test_verdicts_follow_what_was_measured(inference: ModeSweep) -> None:
     assert verdict_of(table, "three modes") == "holds"
     assert verdict_of(table, "lowest latency") == "refuted"
     assert verdict_of(table, "compiles slowly") == "holds on the GPU"
+
+
+def test_a_mode_that_is_only_level_with_others_is_not_called_the_fastest(
+    inference: ModeSweep,
+) -> None:
+    """Must-fail twin: at the second size alone it is, and the verdict says so."""
+    here = comparison({"eager": 9.0, "default": 1.0})
+    first, second = inference.points
+    level = verdicts.claims_table(MODES, here, replace(inference, points=(first,)), None)
+    assert verdict_of(level, "runs fastest") == "not confirmed: only level with others"
+    assert verdict_of(level, "right for MiniGPT") == "holds on the GPU"
+    alone = verdicts.claims_table(MODES, here, replace(inference, points=(second,)), None)
+    assert verdict_of(alone, "runs fastest") == "holds on the GPU"
+    as_default = point(64, eager=9.0, default=1.0, reduce_overhead=1.001, max_autotune=2.0)
+    table = verdicts.claims_table(MODES, here, replace(inference, points=(first, as_default)), None)
+    assert verdict_of(table, "right for MiniGPT") == "depends on the size"
 
 
 @pytest.mark.parametrize(
@@ -374,7 +430,9 @@ def test_a_missing_recording_is_named(show) -> None:
         launches.equal_finding(None),
         launches.price_finding(None),
         launches.library_finding(None),
-        traps.endings_finding(None, []),
+        findings.launches_finding(None, "a"),
+        findings.search_finding((None, None), "a", "b"),
+        traps.ending_finding(None, "first calls"),
     ],
 )
 def test_findings_without_a_recording_say_so(finding: Word) -> None:

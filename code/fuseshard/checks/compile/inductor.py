@@ -9,7 +9,6 @@ from torch import nn
 from fuseshard.checks.common import (
     as_number,
     check_function,
-    check_number,
     is_open,
     open_question,
     right,
@@ -21,59 +20,32 @@ from fuseshard.compiler.rounding import relative_difference, softmax_bound
 from fuseshard.show.records import Check
 from fuseshard.show.words import Word, word
 
-CHAPTER_VOCABULARY, STEPS_VOCABULARY = 600, 1000
-"""results of a row in the chapter's listing, and in the exercise on vector steps"""
-
 TEMPERATURE = 2.0
 
-_ALLOCATION_CASES = ((1, 600), (256, 600), (7, 12))
+_PEAK_CASES = (
+    ([(0, 1, 8), (1, 2, 4)],),
+    ([(0, 1, 8), (1, 2, 4), (2, 3, 8)],),
+    ([(0, 4, 1), (1, 2, 4), (3, 4, 2), (2, 2, 16)],),
+)
 
 
-def check_steps(answer: object, width: int) -> Check:
-    """Check how often the body of an inner loop runs for one row.
-
-    Args:
-        answer: runs for STEPS_VOCABULARY results; `...` means nothing yet.
-        width: numbers in a vector on this machine.
-    """
-    full, rest = divmod(STEPS_VOCABULARY, width)
-    slips: dict[float, Word] = {
-        STEPS_VOCABULARY: word("The loop takes a whole vector at a step, not one number.")
-    }
-    if rest:
-        slips[full] = word("And the numbers that don't fill a vector?")
-    else:
-        slips[full + 1] = word("Is there a rest on this machine?")
-    if width > 1:
-        slips[-(-CHAPTER_VOCABULARY // width)] = word("That is for 600 results; here are 1000.")
-    slips[3 * (full + bool(rest))] = word("That counts all three loops; the question is about one.")
-    return check_number(
-        "inductor-steps",
-        answer,
-        full + bool(rest),
-        what=word("Runs of the body"),
-        relative_tolerance=0,
-        slips=slips,
-    )
-
-
-def eager_bytes(rows: int, vocabulary: int) -> int:
-    """Return the bytes that the head with softmax by hand allocates in eager mode.
-
-    Logits, difference, exponentials and probabilities are tables; maximum and sum are columns.
-    """
-    return (4 * rows * vocabulary + 2 * rows) * torch.float32.itemsize
-
-
-def check_allocation(answer: object) -> Check:
-    """Check a formula for the bytes that softmax by hand allocates, the logits included.
+def peak_bytes(buffers: Sequence[tuple[int, int, int]]) -> int:
+    """Return the most bytes alive at one step.
 
     Args:
-        answer: function of rows and vocabulary that returns bytes.
+        buffers: first step, last step (still needed there) and bytes of each.
     """
-    return check_function(
-        "inductor-allocation", answer, _ALLOCATION_CASES, eager_bytes, is_same=_is_exact
-    )
+    steps = range(1 + max(last for _, last, _ in buffers))
+    return max(sum(size for a, b, size in buffers if a <= step <= b) for step in steps)
+
+
+def check_peak(answer: object) -> Check:
+    """Check a function that works out the peak from the lives of buffers.
+
+    Args:
+        answer: function of a list of (first step, last step, bytes) that returns bytes.
+    """
+    return check_function("inductor-peak", answer, _PEAK_CASES, peak_bytes, is_same=_is_exact)
 
 
 def check_temperature(answer: object, inputs: Sequence[torch.Tensor]) -> Check:

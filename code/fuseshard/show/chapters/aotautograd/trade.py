@@ -1,4 +1,4 @@
-"""Points of memory and time, and what may be said of them: shared by both figures of budgets."""
+"""Points of memory and time, and what may be said of times: for both figures of budgets."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def ratio_finding(comparison: Comparison, name: str, baseline: str) -> Word:
 def _in_sentence(name: str) -> Text:
     if name == "eager":
         return word("eager mode")
+    if name == "checkpoint":
+        return word("eager mode with checkpoints")
     return word("budget {budget}", budget=name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fuseshard.compiler.modes.records import Candidate, ModeSweep
+from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.compiler.modes.standing import calls_to_pay, leaders, ratio_between
 from fuseshard.measure.records import Comparison
 from fuseshard.show.chapters.modes.ways import in_a_row, maker_word, nothing_recorded, variants
@@ -29,7 +29,7 @@ def leader_finding(comparison: Comparison) -> Word:
         return word("{way} is fastest, with {time}", way=as_value(known[best].label), time=time)
     return word(
         "between {ways} no difference was measured, and nothing is faster ({time})",
-        ways=in_a_row([known[name].label for name in names]),
+        ways=labels_of(names),
         time=time,
     )
 
@@ -49,28 +49,53 @@ def pair_finding(comparison: Comparison, way: str, other: str) -> Word:
 
 
 def sizes_finding(sweep: ModeSweep | None) -> Word:
-    """Say in a clause which way is fastest at each batch size.
+    """Say in a clause which way is fastest at each batch size, and which weren't tried there.
 
     Args:
         sweep: live or recorded; None if it isn't recorded yet.
     """
     if sweep is None:
         return nothing_recorded()
-    return in_a_row(
-        [
-            word(
-                "at {size}, {finding}",
-                size=number(point.size),
-                finding=leader_finding(point.comparison),
-            )
-            for point in sweep.points
-        ],
-        apart=True,
+    return in_a_row([_size_finding(sweep, point) for point in sweep.points], apart=True)
+
+
+def _size_finding(sweep: ModeSweep, point: ModePoint) -> Word:
+    said = word(
+        "at {size}, {finding}",
+        size=number(point.size),
+        finding=leader_finding(point.comparison),
+    )
+    missing = left_out(sweep, point)
+    if not missing:
+        return said
+    return word("{finding} (not tried there: {ways})", finding=said, ways=labels_of(missing))
+
+
+def left_out(sweep: ModeSweep, point: ModePoint) -> tuple[str, ...]:
+    """Return the ways that ran at the smallest batch and had no time left at this one.
+
+    Args:
+        sweep: live or recorded.
+        point: one of its points.
+    """
+    ran = {timing.name for timing in point.comparison.timings}
+    return tuple(
+        timing.name for timing in sweep.points[0].comparison.timings if timing.name not in ran
     )
 
 
+def labels_of(ways: Sequence[str]) -> Word:
+    """Join the labels of some ways with commas.
+
+    Args:
+        ways: names in a comparison, at least one.
+    """
+    known = variants(ways)
+    return in_a_row([known[way].label for way in ways])
+
+
 def against_finding(sweep: ModeSweep | None, way: str, other: str) -> Word:
-    """Say in a clause by what factor one way is faster than another, from size to size.
+    """Say in a clause by what factor one way is faster than another, if it is, at each size.
 
     Args:
         sweep: recorded; None if it isn't yet.
@@ -84,14 +109,58 @@ def against_finding(sweep: ModeSweep | None, way: str, other: str) -> Word:
         names = {timing.name for timing in point.comparison.timings}
         if {way, other} <= names:
             ratio = ratio_between(point.comparison, way, other)
+            size = number(point.size)
             parts.append(
-                word(
-                    "{speedup} at {size}",
-                    speedup=factor(ratio.speedup),
-                    size=number(point.size),
-                )
+                word("no difference measured at {size}", size=size)
+                if ratio.verdict == "no difference measured"
+                else word("{speedup} at {size}", speedup=factor(ratio.speedup), size=size)
             )
-    return in_a_row(parts)
+    return in_a_row(parts) if parts else nothing_recorded()
+
+
+def launches_finding(sweep: ModeSweep | None, way: str) -> Word:
+    """Say in a clause how many launches one call of a way takes at each batch size.
+
+    Args:
+        sweep: recorded; None if it isn't yet.
+        way: its name in the comparisons.
+    """
+    if sweep is None:
+        return nothing_recorded()
+    counts = {p.size: p.traces[way].launches for p in sweep.points if way in p.traces}
+    if len(set(counts.values())) == 1:
+        return word("{n} launches at each of these sizes", n=next(iter(counts.values())))
+    parts = [word("{n} at {size}", n=n, size=number(size)) for size, n in counts.items()]
+    return in_a_row(parts) if parts else nothing_recorded()
+
+
+def search_finding(sweeps: Sequence[ModeSweep | None], way: str, other: str) -> Word:
+    """Say in a clause at how many batch sizes a mode that searches is faster than another.
+
+    Args:
+        sweeps: recorded; None for one that isn't yet.
+        way: the mode that searches.
+        other: the mode that it is compared with.
+    """
+    points = [point for sweep in sweeps if sweep is not None for point in sweep.points]
+    both = [p for p in points if {way, other} <= {t.name for t in p.comparison.timings}]
+    if not both:
+        return nothing_recorded()
+    faster = [p for p in both if ratio_between(p.comparison, way, other).verdict == "faster"]
+    if not faster:
+        return word(
+            "at none of the {tried} batch sizes with both was {way} measured to be faster than "
+            "{other}",
+            tried=len(both),
+            **_two(way, other),
+        )
+    return word(
+        "{way} was measured to be faster than {other} at {faster} of the {tried} batch sizes with "
+        "both",
+        faster=len(faster),
+        tried=len(both),
+        **_two(way, other),
+    )
 
 
 def compile_finding(sweep: ModeSweep | None) -> Word:

@@ -93,7 +93,7 @@ def equal_finding(report: LaunchReport | None) -> Word:
 
 
 def price_finding(report: LaunchReport | None) -> Word:
-    """Say in a clause what a launch costs the host, and how long a kernel runs.
+    """Say in a clause what an operation costs the host, and how long its kernel runs.
 
     Args:
         report: recorded; None if it isn't yet.
@@ -102,8 +102,8 @@ def price_finding(report: LaunchReport | None) -> Word:
         return nothing_recorded()
     eager = run_of(report, "pointwise", "eager")
     return word(
-        "a launch in eager mode takes the host {host}, and the kernel that it starts runs for "
-        "{kernel}",
+        "in eager mode the host needs {host} for an operation and its launch, and the kernel that "
+        "it starts runs for {kernel}",
         host=duration(eager.host_s / eager.trace.launches),
         kernel=duration(eager.trace.busy_s / eager.trace.kernels),
     )
@@ -169,8 +169,8 @@ def _name(program: LaunchProgram) -> Word:
 def _way(way: str) -> Text:
     known: dict[str, Text] = {
         "eager": word("eager"),
-        "graph of eager": word("eager, graph by hand"),
-        "graph of default": word("default, graph by hand"),
+        "graph of eager": word("graph by hand (eager)"),
+        "graph of default": word("graph by hand (default)"),
     }
     return known.get(way, plain(way))
 

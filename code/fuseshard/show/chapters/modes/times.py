@@ -9,7 +9,7 @@ from typing import Protocol
 from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.findings import leader_finding
+from fuseshard.show.chapters.modes.findings import labels_of, leader_finding, left_out
 from fuseshard.show.chapters.modes.texts import program_names
 from fuseshard.show.chapters.modes.ways import maker_word, not_recorded, task_word, variants
 from fuseshard.show.charts.comparison import comparison_figure
@@ -121,7 +121,16 @@ def _gpu_figure(sweep: ModeSweep, point: ModePoint) -> Figure:
     subject = word(
         "MiniGPT, {task}, batch of {size}", task=task_word(sweep), size=number(point.size)
     )
-    return _figure(name, comparison, subject)
+    figure = _figure(name, comparison, subject)
+    missing = left_out(sweep, point)
+    if not missing:
+        return figure
+    caption = word(
+        "{caption} Not tried at this size, for lack of time: {ways}.",
+        caption=figure.caption,
+        ways=labels_of(missing),
+    )
+    return replace(figure, caption=caption)
 
 
 def _figure(name: str, comparison: Comparison, subject: Text) -> Figure:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.ways import in_a_row, not_recorded, nothing_recorded
+from fuseshard.show.chapters.modes.ways import not_recorded, nothing_recorded
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
@@ -81,26 +81,15 @@ def refusal_source(outcome: HasGraphs) -> Source | Word:
     )
 
 
-def endings_finding(report: GraphReport | None, names: Sequence[str]) -> Word:
-    """Say in a clause how some cases ended.
+def ending_finding(report: GraphReport | None, name: str) -> Word:
+    """Say in a participle how the first result of a case ended.
 
     Args:
         report: recorded; None if it isn't yet.
-        names: of cases; one that an older recording lacks is left out.
+        name: of the case; an older recording may lack it.
     """
-    if report is None:
-        return nothing_recorded()
-    found = {trap.name: trap for trap in report.traps}
-    said = [
-        word(
-            "{case}: {ending}",
-            case=_case_word(found[name]),
-            ending=_ending_word(found[name].ending),
-        )
-        for name in names
-        if name in found
-    ]
-    return in_a_row(said, apart=True) if said else nothing_recorded()
+    endings = {trap.name: trap.ending for trap in report.traps} if report else {}
+    return _ending_word(endings[name]) if name in endings else nothing_recorded()
 
 
 def size_finding(report: GraphReport | None) -> Word:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fuseshard.compiler.modes.records import ModePoint, ModeSweep
-from fuseshard.compiler.modes.standing import leaders
+from fuseshard.compiler.modes.standing import leaders, ratio_between
 from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.modes.findings import labels_of
 from fuseshard.show.chapters.modes.ways import nothing_recorded
 from fuseshard.show.numbers import duration
 from fuseshard.show.records import Table
@@ -55,18 +56,34 @@ def claims_table(
     return table.build(origin=origin_line(inference.origin if inference else None))
 
 
-def wins(sweep: ModeSweep, ways: Sequence[str]) -> list[ModePoint]:
-    """Return the batch sizes at which no other way was measured to be faster than one of these.
+@dataclass(frozen=True)
+class _Tally:
+    """At how many batch sizes some modes ran, and how they stood among all modes there."""
 
-    Args:
-        sweep: recorded.
-        ways: modes that belong together.
-    """
-    return [
-        point
-        for point in sweep.points
-        if set(ways) & set(leaders(point.comparison, _compiled(point.comparison)))
-    ]
+    tried: int
+    alone: int
+    """sizes at which every mode outside was measured to be slower"""
+    tied: int
+    """sizes at which nothing was faster, and some mode outside was as fast"""
+
+
+def _tally(points: Sequence[ModePoint], ways: Sequence[str]) -> _Tally:
+    standings = [_standing(point, ways) for point in points]
+    return _Tally(
+        tried=len(standings) - standings.count("absent"),
+        alone=standings.count("alone"),
+        tied=standings.count("tied"),
+    )
+
+
+def _standing(point: ModePoint, ways: Sequence[str]) -> str:
+    ran = _compiled(point.comparison)
+    if not set(ways) & set(ran):
+        return "absent"
+    first = set(leaders(point.comparison, ran))
+    if not first & set(ways):
+        return "behind"
+    return "tied" if first - set(ways) else "alone"
 
 
 def _three_modes(modes: Sequence[str]) -> _Row:
@@ -83,21 +100,25 @@ def _lowest_latency(here: Comparison, inference: ModeSweep | None) -> _Row:
     if inference is None:
         return _Row(claim, _place(here, GRAPHS), nothing_recorded(), nothing_recorded())
     smallest = inference.points[0]
-    is_won = smallest in wins(inference, GRAPHS)
+    first = leaders(smallest.comparison, _compiled(smallest.comparison))
     size = smallest.size
-    return _Row(
-        claim,
-        _place(here, GRAPHS),
-        word("batch of {size}: fastest mode", size=size)
-        if is_won
-        else word("batch of {size}: another mode is faster", size=size),
-        word("holds on the GPU") if is_won else word("refuted"),
-    )
+    if not set(GRAPHS) & set(first):
+        found = word("batch of {size}: another mode is faster", size=size)
+        return _Row(claim, _place(here, GRAPHS), found, word("refuted"))
+    others = [way for way in first if way not in GRAPHS]
+    found = word("batch of {size}: fastest mode", size=size)
+    if others:
+        found = word(
+            "batch of {size}: no mode is faster, no difference from {others}",
+            size=size,
+            others=labels_of(others),
+        )
+    return _Row(claim, _place(here, GRAPHS), found, word("holds on the GPU"))
 
 
 def _slow_compile(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("max-autotune compiles slowly.")
-    local = word("not for this model: it writes what default writes")
+    local = word("not for this model: the kernels are those of default")
     if inference is None:
         return _Row(claim, local, nothing_recorded(), nothing_recorded())
     calls = inference.points[0].first_calls_s
@@ -121,32 +142,47 @@ def _slow_compile(here: Comparison, inference: ModeSweep | None) -> _Row:
 def _fastest_run(here: Comparison, inference: ModeSweep | None, training: ModeSweep | None) -> _Row:
     claim = word("max-autotune runs fastest.")
     sweeps = [sweep for sweep in (inference, training) if sweep is not None]
-    tried = [
-        (sweep, point)
-        for sweep in sweeps
-        for point in sweep.points
-        if set(TUNED) & set(_compiled(point.comparison))
-    ]
-    won = [point for sweep, point in tried if point in wins(sweep, TUNED)]
-    return _Row(
-        claim,
-        _place(here, TUNED),
-        _share(won, tried) if tried else nothing_recorded(),
-        _extent(len(won), len(tried)),
+    tally = _tally([point for sweep in sweeps for point in sweep.points], TUNED)
+    if not tally.tried:
+        return _Row(claim, _place(here, TUNED), nothing_recorded(), nothing_recorded())
+    found = word(
+        "inference and training, {tried} batch sizes tried: fastest alone at {alone}, no slower "
+        "than the fastest at {tied}",
+        tried=tally.tried,
+        alone=tally.alone,
+        tied=tally.tied,
     )
+    return _Row(claim, _place(here, TUNED), found, _verdict_on_first_place(tally))
+
+
+def _verdict_on_first_place(tally: _Tally) -> Word:
+    if tally.alone == tally.tried:
+        return word("holds on the GPU")
+    if tally.alone:
+        return word("depends on the size")
+    return word("not confirmed: only level with others") if tally.tied else word("refuted")
 
 
 def _right_for_inference(here: Comparison, inference: ModeSweep | None) -> _Row:
     claim = word("reduce-overhead is right for MiniGPT inference.")
     if inference is None:
         return _Row(claim, _place(here, GRAPHS), nothing_recorded(), nothing_recorded())
-    won = wins(inference, GRAPHS)
-    return _Row(
-        claim,
-        _place(here, GRAPHS),
-        _share(won, inference.points),
-        _extent(len(won), len(inference.points)),
+    (mode,) = GRAPHS
+    points = [p for p in inference.points if {mode, "default"} <= set(_compiled(p.comparison))]
+    faster = [p for p in points if ratio_between(p.comparison, mode, "default").verdict == "faster"]
+    beaten = [p for p in points if _standing(p, GRAPHS) == "behind"]
+    found = word(
+        "faster than default at {faster} of {tried} batch sizes; another mode is faster at "
+        "{beaten}",
+        faster=len(faster),
+        tried=len(points),
+        beaten=len(beaten),
     )
+    if len(faster) == len(points) and not beaten:
+        verdict = word("holds on the GPU")
+    else:
+        verdict = word("depends on the size") if faster else word("refuted")
+    return _Row(claim, _place(here, GRAPHS), found, verdict)
 
 
 def _compiled(comparison: Comparison) -> tuple[str, ...]:
@@ -163,19 +199,3 @@ def _place(here: Comparison, ways: Sequence[str]) -> Word:
             return word("no faster than the others")
         return word("fastest mode")
     return word("another mode is faster")
-
-
-def _share(won: Sequence[object], tried: Sequence[object]) -> Word:
-    return word(
-        "fastest mode, alone or tied, at {won} of {tried} batch sizes",
-        won=len(won),
-        tried=len(tried),
-    )
-
-
-def _extent(num_won: int, num_tried: int) -> Word:
-    if not num_tried:
-        return nothing_recorded()
-    if num_won == num_tried:
-        return word("holds on the GPU")
-    return word("depends on the size") if num_won else word("refuted")

@@ -24,7 +24,7 @@ def variants(ways: Sequence[str]) -> dict[str, Variant]:
     known = {
         "eager": known_variants()["eager"],
         BY_HAND: Variant(
-            word("eager, graph by hand"),
+            word("graph by hand (eager)"),
             _GRAPH_BY_HAND,
             word("eager mode in a CUDA graph by hand"),
         ),
