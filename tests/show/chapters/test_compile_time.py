@@ -265,8 +265,8 @@ def test_a_bargain_has_few_columns_and_says_why_a_first_call_is_missing() -> Non
     choice = regions.bargain_choice(sweep())
     *_, deep, wide = [record for _, record in choice.options if isinstance(record, Table)]
     assert len(deep.columns) == 4 and len(deep.rows) == 3
-    assert "—" not in columns(deep)["First call"] and not deep.notes
-    assert columns(wide)["First call"] == ["—"] * 3
+    assert "—" not in columns(deep)["Once"] and not deep.notes
+    assert columns(wide)["Once"] == ["—"] * 3
     assert "its time would say nothing" in str(wide.notes[0])
 
 

@@ -93,10 +93,10 @@ def _bargain(point: RegionPoint, sweep: RegionSweep) -> Table:
         word("{stack}, compiled in several ways.", stack=stack_word(point)),
     )
     table.texts(word("Compiled"), [known[way].label for way in ways])
-    table.seconds(word("First call"), [call.elapsed_s or None for call in calls])
-    table.seconds(word("Later call"), [point.comparison[way].median_s for way in ways])
+    table.seconds(word("Once"), [call.elapsed_s or None for call in calls])
+    table.seconds(word("Each call"), [point.comparison[way].median_s for way in ways])
     ratios = [point.to_whole.get(way) for way in ways]
-    table.numbers(word("later / whole"), [r.median if r else None for r in ratios])
+    table.numbers(word("over the whole"), [r.median if r else None for r in ratios])
     threads = 1 if sweep.device == "cpu" else None
     return table.build(notes=_notes(calls), origin=origin_line(sweep.origin, num_threads=threads))
 
