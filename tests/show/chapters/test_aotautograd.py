@@ -224,7 +224,7 @@ def test_a_recorded_training_step_is_drawn_with_its_peaks() -> None:
     assert str(training_step.kept_finding(sweep)) == "6.00 MiB to 1.00 MiB"
     said = str(training_step.time_finding(sweep))
     assert "budget 1.0 is 1.25× as fast as eager mode" in said
-    assert said.endswith("and no smaller budget was measured to be slower than that")
+    assert said.endswith("and no smaller budget was measured to be slower than budget 1")
 
 
 def test_a_peak_that_rises_again_is_told() -> None:

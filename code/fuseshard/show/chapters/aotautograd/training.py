@@ -147,11 +147,11 @@ def time_finding(sweep: TrainingSweep | None) -> Word:
     ]
     if not slower:
         return word(
-            "{against_eager}, and no smaller budget was measured to be slower than that",
+            "{against_eager}, and no smaller budget was measured to be slower than budget 1",
             against_eager=against_eager,
         )
     return word(
-        "{against_eager}; measured to be slower than that, budgets: {slower}",
+        "{against_eager}; measured to be slower than budget 1, budgets: {slower}",
         against_eager=against_eager,
         slower=", ".join(slower),
     )

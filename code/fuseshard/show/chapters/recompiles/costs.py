@@ -141,7 +141,7 @@ def lengths_figure(sweep: Sweep) -> Figure:
         "symbolic-cost",
         sweep,
         subject=word("Attention"),
-        size=word("length"),
+        size=word("tokens"),
         candidate="symbolic",
         variants=own_variants(),
     )
@@ -156,7 +156,7 @@ def symbolic_finding(sweep: Sweep) -> Word:
     """Say in a clause what symbolic code costs against static code."""
     known = own_variants()
     labels = (known["static"].in_sentence, known["symbolic"].in_sentence)
-    return break_even_finding(sweep, "symbolic", labels, word("length"))
+    return break_even_finding(sweep, "symbolic", labels, word("tokens"))
 
 
 def recordings_finding(costs: ShapeCosts | None) -> Word:
