@@ -176,5 +176,7 @@ def test_on_the_recorded_gpu_every_way_to_feed_lengths_gains_and_padding_costs_l
     assert {ratio.verdict for ratio in (padded, bucketed, dynamic)} == {"faster"}
     assert padded.median < 1.1 * min(bucketed.median, dynamic.median)
     assert runs.ways["padded"].tokens > 1.3 * runs.ways["dynamic"].tokens
-    for way in ("padded", "bucketed", "dynamic"):  # what lengths do cost is compiling
-        assert runs.ways[way].first_pass_s > 100 * runs.comparison[way].median_s
+    padded_run, *others = (runs.ways[way] for way in ("padded", "bucketed", "dynamic"))
+    for other in others:  # what lengths do add is compiling
+        assert other.first_pass_s > padded_run.first_pass_s
+    assert (padded_run.graphs, *(run.graphs for run in others)) == (1, 2, 1)

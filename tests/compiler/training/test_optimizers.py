@@ -6,6 +6,7 @@ import torch
 from fuseshard.compiler.training import optimizers
 from fuseshard.compiler.training.adamw import example_params, largest_gap, rounding_bound
 from fuseshard.compiler.training.records import OptimizerTimes
+from fuseshard.measure.recordings import RECORDINGS_FOLDER, newest, result_of
 from fuseshard.measure.records import to_json
 from fuseshard.measure.schema import read
 
@@ -71,3 +72,14 @@ def test_only_the_librarys_kernel_has_powers_in_its_loop() -> None:
 
 def test_the_gpu_experiment_says_what_it_needs() -> None:
     assert optimizers.optimizers_on_gpu.needs == "cuda"
+
+
+def test_on_the_recorded_gpu_fused_leads_and_powers_outside_do_not_pay() -> None:
+    """The chapter says so of whatever is recorded; a new recording must still bear it out."""
+    found = newest(optimizers.optimizers_on_gpu.id, RECORDINGS_FOLDER)
+    assert found is not None
+    name, entry = found
+    compared = result_of(OptimizerTimes, entry, name).comparison
+    assert min(compared.timings, key=lambda timing: timing.median_s).name == "fused"
+    inside, outside = (compared[f"powers {place}"].median_s for place in ("inside", "outside"))
+    assert outside > 0.95 * inside

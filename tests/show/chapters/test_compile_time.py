@@ -182,7 +182,7 @@ def test_on_a_gpu_no_cpp_files_are_counted() -> None:
 
 def test_artifacts_are_compared_with_the_cold_start() -> None:
     assert "1.00×" in str(starts.artifacts_finding(all_starts()))
-    assert "nothing is recorded yet" in str(starts.artifacts_finding(None))
+    assert "not recorded yet" in str(starts.artifacts_finding(None))
 
 
 def test_an_error_is_rounding_up_to_what_is_allowed() -> None:
@@ -195,6 +195,17 @@ def test_the_clinic_shows_where_our_own_cache_is_wrong() -> None:
     found = columns(clinic.clinic_table(cases, ORIGIN))
     assert found["our own cache"] == ["hit", "miss", "hit", "miss"]
     assert found["AOTAutograd's cache"] == ["hit", "miss", "miss", "miss"]
+
+
+def test_the_clinic_gathers_changes_by_what_the_caches_said() -> None:
+    cases = all_starts().clinic
+    found = clinic.by_answer(cases)
+    assert set().union(*found.values()) == {case.change for case in cases}
+    for answer, changes in found.items():
+        for case in cases:
+            says = (case.lookup.autograd, case.lookup.graph, case.lookup.compiler_runs)
+            assert (case.change in changes) == (says == answer)
+    assert clinic.disagreements(cases) == {cases[2].change}  # ours hits there, torch's misses
 
 
 def test_the_clinics_choice_has_a_reason_for_each_change() -> None:
@@ -244,13 +255,26 @@ def test_the_condition_is_claimed_only_where_it_was_measured(
     assert text in str(regions.condition_finding(sweep(narrow, wide)))
 
 
-def test_the_stacks_are_shown_one_at_a_time_and_all_in_a_table() -> None:
+def test_the_stacks_are_shown_one_at_a_time() -> None:
     choice = regions.regions_choice(sweep())
     assert [type(record) for _, record in choice.options] == [Figure] * 3
     assert "16 layers" in str(choice.options[choice.start][0])
-    found = columns(regions.regions_table(sweep()))
-    assert len(found["Stack"]) == 9
-    assert found["First call"][-1] == "—"
+
+
+def test_a_bargain_has_few_columns_and_says_why_a_first_call_is_missing() -> None:
+    choice = regions.bargain_choice(sweep())
+    *_, deep, wide = [record for _, record in choice.options if isinstance(record, Table)]
+    assert len(deep.columns) == 4 and len(deep.rows) == 3
+    assert "—" not in columns(deep)["Once"] and not deep.notes
+    assert columns(wide)["Once"] == ["—"] * 3
+    assert "its time would say nothing" in str(wide.notes[0])
+
+
+def test_a_recorded_sweep_is_summed_up_in_one_sentence() -> None:
+    said = str(regions.gpu_finding(sweep()))
+    assert "less by a factor of 4.5" in said and "takes 4.00× the time" in said
+    assert "no difference was measured" in said
+    assert "not recorded yet" in str(regions.gpu_finding(None))
 
 
 def test_what_is_not_recorded_says_how_to_record_it() -> None:
@@ -260,12 +284,6 @@ def test_what_is_not_recorded_says_how_to_record_it() -> None:
     ):
         assert isinstance(shown, Word)
         assert "make record" in str(shown)
-    for finding in (
-        regions.first_call_finding(None),
-        regions.region_finding(None, "regional"),
-        regions.condition_finding(None),
-    ):
-        assert "nothing is recorded yet" in str(finding)
 
 
 def outcome(experiment_id: str) -> Outcome:

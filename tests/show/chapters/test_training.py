@@ -165,7 +165,10 @@ def test_sweeps_are_drawn_live_and_recorded() -> None:
     live = {"fixed": sweep(0.8, 1.2), "padded": sweep(0.5, 0.6), "cut": sweep(1.1, 1.2)}
     choice = classifier.live_choice(live)
     captions = [str(figure.caption) for _, figure in choice.options]
-    assert "slower than eager mode at every size tried" in captions[1]
+    assert "between 0.500× and 0.600×" in captions[1]
+    assert "compiling was measured to be faster at 0 and slower at 2" in captions[1]
+    assert "faster at 1 and slower at 1" in captions[0]
+    assert "with 99 % confidence" in captions[0]
     recorded = classifier.gpu_figure(Outcome(SWEEP))
     assert isinstance(recorded, Figure) and len(recorded.figure["data"]) == 4
     assert isinstance(classifier.gpu_figure(Outcome(None)), Word)
@@ -217,6 +220,14 @@ def test_optimizers_are_a_figure_and_with_a_recording_a_choice() -> None:
 def test_optimizers_are_compared_with_the_loop_and_the_powers_with_each_other() -> None:
     assert "4.00× as fast as the loop" in str(times.optimizer_finding(optimizer_times(), "fused"))
     assert str(times.optimizer_finding(None, "fused")) == "nothing is recorded yet"
+    assert str(times.powers_finding(None)) == "nothing is recorded yet"
+    ways = ("loop", "foreach", "fused", "compiled")
+    assert "of these 4, fused=True took the least time" in str(
+        times.fastest_finding(optimizer_times(), ways)
+    )
+    assert "the loop over parameters took" in str(
+        times.fastest_finding(optimizer_times(), ways[:2])
+    )
     powers = str(times.powers_finding(optimizer_times()))
     assert "powers outside is 2.00× as fast as" in powers and "powers inside" in powers
 
@@ -273,7 +284,9 @@ def test_the_note_on_what_is_kept_stands_at_the_return() -> None:
 def test_tables_of_steady_times_show_no_first_calls() -> None:
     figure = times.optimizer_figure("x", optimizer_times())
     compared = comparison(float32_eager=1.0, float32_compiled=1.0)
-    for table in (figure.table, times.precision_table(compared)):
+    (_, rounds) = published.repair_stepper(repair(64)).options[-1]
+    assert isinstance(rounds, Figure)
+    for table in (figure.table, rounds.table, times.precision_table(compared)):
         titles = [str(column.title) for column in table.columns]
         assert "Median" in titles and "First call" not in titles
 

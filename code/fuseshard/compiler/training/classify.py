@@ -43,7 +43,7 @@ GPU_LENGTHS_BATCH, GPU_LENGTHS, GPU_BUCKET = 64, (16, 48, 32, 64, 32, 16, 64, 48
 LENGTHS_TRIED = 4
 """batches in a pass over varying lengths"""
 
-ROUNDS, LIVE_ROUNDS = 15, 11
+ROUNDS, LIVE_ROUNDS = 15, 8
 """of a recording, and of a sweep while the page is built; from 8 on there is a verdict"""
 
 _FRESH = count()

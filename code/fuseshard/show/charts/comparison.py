@@ -20,6 +20,7 @@ def comparison_figure(
     *,
     subject: Word,
     variants: Mapping[str, Variant] | None = None,
+    has_first_calls: bool = True,
 ) -> Figure:
     """Draw one dot a variant, with a bar over the middle half of its rounds.
 
@@ -28,6 +29,7 @@ def comparison_figure(
         comparison: from `measure.clock.compare`.
         subject: what was timed, as the start of the caption, without a full stop.
         variants: labels and marks of variants that the book doesn't know.
+        has_first_calls: as `comparison_table` takes it.
     """
     known = variants_of([timing.name for timing in comparison.timings], variants)
     symbol, unit_s = time_unit(timing.median_s for timing in comparison.timings)
@@ -52,7 +54,13 @@ def comparison_figure(
     return drawing.build(
         caption=_caption(comparison, subject, known),
         alt=_alt(comparison, known),
-        table=comparison_table(f"{name}-table", comparison, subject=subject, variants=variants),
+        table=comparison_table(
+            f"{name}-table",
+            comparison,
+            subject=subject,
+            variants=variants,
+            has_first_calls=has_first_calls,
+        ),
         origin=origin_line(comparison.origin, num_threads=comparison.num_threads),
     )
 
@@ -63,6 +71,7 @@ def comparison_table(
     *,
     subject: Word,
     variants: Mapping[str, Variant] | None = None,
+    has_first_calls: bool = True,
 ) -> Table:
     """Show first call, median, quartiles, ratio with its interval, and verdict of each variant.
 
@@ -71,13 +80,16 @@ def comparison_table(
         comparison: from `measure.clock.compare`.
         subject: what was timed, as the start of the caption, without a full stop.
         variants: labels and marks of variants that the book doesn't know.
+        has_first_calls: False leaves first calls out, where variants were called before the
+            comparison, or may have found what they needed on disk.
     """
     timings = comparison.timings
     known = variants_of([timing.name for timing in timings], variants)
     ratios = [timing.ratio for timing in timings]
     table = TableBuilder(name, word("{subject}: times of one call.", subject=subject))
     table.texts(word("Variant"), [known[timing.name].label for timing in timings])
-    table.seconds(word("First call"), [timing.first_call_s for timing in timings])
+    if has_first_calls:
+        table.seconds(word("First call"), [timing.first_call_s for timing in timings])
     table.seconds(word("Median"), [timing.median_s for timing in timings])
     table.seconds(word("Lower quartile"), [timing.low_s for timing in timings])
     table.seconds(word("Upper quartile"), [timing.high_s for timing in timings])

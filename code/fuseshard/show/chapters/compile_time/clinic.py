@@ -40,6 +40,33 @@ def answer_by_hand(case: ClinicCase, unchanged: ClinicCase) -> Answer:
     return "hit" if case.key_by_hand == unchanged.key_by_hand else "miss"
 
 
+def by_answer(cases: Sequence[ClinicCase]) -> dict[tuple[Answer, Answer, int], set[str]]:
+    """Gather the changes of which the caches said the same.
+
+    Args:
+        cases: one a change.
+
+    Returns:
+        What AOTAutograd's cache and the FX-graph cache said, and how many C++ files were
+        compiled -> names of the changes.
+    """
+    found: dict[tuple[Answer, Answer, int], set[str]] = {}
+    for case in cases:
+        says = case.lookup
+        answer = (says.autograd, says.graph, says.compiler_runs)
+        found.setdefault(answer, set()).add(case.change)
+    return found
+
+
+def disagreements(cases: Sequence[ClinicCase]) -> set[str]:
+    """Return the changes of which our own cache says something else than AOTAutograd's.
+
+    Args:
+        cases: the first is no change.
+    """
+    return {case.change for case in cases if answer_by_hand(case, cases[0]) != case.lookup.autograd}
+
+
 def clinic_choice(cases: Sequence[ClinicCase]) -> Choice:
     """Show one change at a time, with the reason for what the caches say.
 

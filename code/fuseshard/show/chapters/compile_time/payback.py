@@ -8,7 +8,7 @@ from fuseshard import palette
 from fuseshard.compiler.caches.payback import calls_to_pay_back, payback, saved_s
 from fuseshard.compiler.caches.records import RegionPoint, RegionSweep
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.compile_time.regions import own_variants, stack_word
+from fuseshard.show.chapters.compile_time.regions import own_variants
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, number
@@ -140,7 +140,7 @@ def payback_table(sweep: RegionSweep) -> Table:
         for point, way in rows
     ]
     table = TableBuilder("payback-measured", word("Calls until compiling has paid, as measured."))
-    table.texts(word("Stack"), [stack_word(point) for point, _ in rows])
+    table.counts(word("Layers"), [point.num_layers for point, _ in rows])
     table.texts(word("Compiled"), [own_variants()[way].label for _, way in rows])
     table.texts(word("Calls"), [_count(f.calls) for f in found])
     table.texts(word("at least"), [_count(f.at_least) for f in found])

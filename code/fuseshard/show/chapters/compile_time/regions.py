@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from fuseshard import palette
-from fuseshard.compiler.caches.records import RegionPoint, RegionSweep
+from fuseshard.compiler.caches.records import FirstCall, RegionPoint, RegionSweep
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import comparison_figure, finding
-from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
+from fuseshard.show.charts.variants import Variant, known_variants
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Table
@@ -59,6 +59,7 @@ def _steady_figure(point: RegionPoint) -> Figure:
         point.comparison,
         subject=stack_word(point),
         variants=own_variants(),
+        has_first_calls=False,  # they are in `bargain_choice`
     )
 
 
@@ -72,45 +73,57 @@ def stack_word(point: RegionPoint) -> Word:
     )
 
 
-def regions_table(sweep: RegionSweep) -> Table:
-    """Show first call, steady time, and the steady time against the whole's, of each stack.
+def bargain_choice(sweep: RegionSweep) -> Choice:
+    """Show what each way to compile a stack takes once and at every call, one stack at a time.
 
     Args:
         sweep: live or recorded.
     """
-    rows = [(point, way) for point in _points(sweep) for way in point.first_calls]
-    ratios = [point.to_whole.get(way) for point, way in rows]
-    first_s = [point.first_calls[way].elapsed_s or None for point, way in rows]
-    known = own_variants()
-    table = TableBuilder(f"regions-{sweep.device}", word("Compiling a stack in several ways."))
-    table.texts(word("Stack"), [stack_word(point) for point, _ in rows])
-    table.texts(word("Compiled"), [known[way].label for _, way in rows])
-    table.counts(word("Graphs"), [point.first_calls[way].graphs for point, way in rows])
-    table.seconds(word("First call"), first_s)
-    table.seconds(word("Later call"), [point.comparison[way].median_s for point, way in rows])
-    table.texts(word("against eager"), [verdict_word(p.comparison[way].verdict) for p, way in rows])
-    table.numbers(word("time over the whole's"), [r.median if r else None for r in ratios])
-    table.numbers(word("at least"), [r.low if r else None for r in ratios])
-    table.numbers(word("at most"), [r.high if r else None for r in ratios])
-    return table.build(
-        notes=[
-            word(
-                "No graph: the layer was found in memory. No first call: it may have found "
-                "compiled code on disk, so its time would say nothing."
-            )
-        ],
-        origin=origin_line(sweep.origin, num_threads=1 if sweep.device == "cpu" else None),
+    options = [(stack_word(point), _bargain(point, sweep)) for point in _points(sweep)]
+    label = word("Stack")
+    return choose(f"bargains-{sweep.device}", label, options, start=len(options) - 2)
+
+
+def _bargain(point: RegionPoint, sweep: RegionSweep) -> Table:
+    """Show one stack in four narrow columns, so that a phone has room for them."""
+    ways = list(point.first_calls)
+    known, calls = own_variants(), [point.first_calls[way] for way in ways]
+    table = TableBuilder(
+        f"bargain-{sweep.device}-{point.num_layers}-{point.width}",
+        word("{stack}, compiled in several ways.", stack=stack_word(point)),
     )
+    table.texts(word("Compiled"), [known[way].label for way in ways])
+    table.seconds(word("Once"), [call.elapsed_s or None for call in calls])
+    table.seconds(word("Each call"), [point.comparison[way].median_s for way in ways])
+    ratios = [point.to_whole.get(way) for way in ways]
+    table.numbers(word("over the whole"), [r.median if r else None for r in ratios])
+    threads = 1 if sweep.device == "cpu" else None
+    return table.build(notes=_notes(calls), origin=origin_line(sweep.origin, num_threads=threads))
 
 
-def recorded_regions(outcome: HasSweep) -> Table | Word:
+def _notes(calls: Sequence[FirstCall]) -> list[Word]:
+    """Say why a stack captured no graph or its table has no first call, where that is so."""
+    notes = []
+    if any(call.graphs == 0 for call in calls):
+        notes.append(word("Layer by layer no graph was captured: the layer was found in memory."))
+    if not all(call.parts_s for call in calls):
+        notes.append(
+            word(
+                "No first call: it may have found compiled code in memory or on disk, so its time "
+                "would say nothing."
+            )
+        )
+    return notes
+
+
+def recorded_regions(outcome: HasSweep) -> Choice | Word:
     """Show a recorded sweep, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
     if outcome.available is not None:
-        return regions_table(outcome.available)
+        return bargain_choice(outcome.available)
     return word(
         "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
         "on a machine with one.",
@@ -118,14 +131,30 @@ def recorded_regions(outcome: HasSweep) -> Table | Word:
     )
 
 
-def first_call_finding(sweep: RegionSweep | None) -> Word:
+def gpu_finding(sweep: RegionSweep | None) -> Word:
+    """Say in a clause what was recorded of compiling layer by layer on a GPU.
+
+    Args:
+        sweep: recorded; None if it isn't yet.
+    """
+    if sweep is None:
+        return word("what this costs there is not recorded yet")
+    return word(
+        "{once}; at every call, with the recipe's layers, {narrow}, and with layers of {width} "
+        "features, {wide}",
+        once=first_call_finding(sweep),
+        narrow=region_finding(sweep.points[-1], "regional"),
+        width=number(sweep.wide.width),
+        wide=region_finding(sweep.wide, "regional"),
+    )
+
+
+def first_call_finding(sweep: RegionSweep) -> Word:
     """Say in a clause what compiling the deepest stack layer by layer saves once.
 
     Args:
-        sweep: live or recorded; None if it isn't recorded yet.
+        sweep: live or recorded.
     """
-    if sweep is None:
-        return word("nothing is recorded yet")
     point = sweep.points[-1]
     whole_s, regional_s = (point.first_calls[way].elapsed_s for way in ("whole", "regional"))
     return word(
@@ -138,15 +167,13 @@ def first_call_finding(sweep: RegionSweep | None) -> Word:
     )
 
 
-def region_finding(point: RegionPoint | None, way: str) -> Word:
+def region_finding(point: RegionPoint, way: str) -> Word:
     """Say in a clause what a way's later calls take against those of the whole.
 
     Args:
-        point: live or recorded; None if it isn't recorded yet.
+        point: live or recorded.
         way: regional or nested.
     """
-    if point is None:
-        return word("nothing is recorded yet")
     ratio, known = point.to_whole[way], own_variants()
     timing = replace(point.comparison[way], ratio=ratio)
     return finding(timing, ratio, known["whole"].in_sentence, known[way].in_sentence)
@@ -177,14 +204,12 @@ def per_layer_finding(point: RegionPoint) -> Word:
     return word("that is {extra} for each layer and call", extra=duration(extra_s))
 
 
-def condition_finding(sweep: RegionSweep | None) -> Word:
+def condition_finding(sweep: RegionSweep) -> Word:
     """Say in a clause whether the price of compiling layer by layer depends on the layer.
 
     Args:
-        sweep: live or recorded; None if it isn't recorded yet.
+        sweep: live or recorded.
     """
-    if sweep is None:
-        return word("nothing is recorded yet")
     narrow, wide = (p.to_whole["regional"] for p in (sweep.points[-1], sweep.wide))
     if narrow.verdict == "slower" and wide.high < narrow.low:
         return word(

@@ -159,7 +159,7 @@ def artifacts_finding(starts: Starts | None) -> Word:
         starts: live or recorded; None if it isn't recorded yet.
     """
     if starts is None:
-        return word("nothing is recorded yet")
+        return word("what the artifacts are worth there is not recorded yet")
     cold, elsewhere = (starts.lookups[way].first_call_s for way in ("cold", "artifacts"))
     return word(
         "the first call took {elsewhere} with the artifacts, and {cold} without ({ratio} the time)",

@@ -146,7 +146,13 @@ def cast_source(graphs: CastGraphs) -> Source:
         on(r"mm: ", word("The matrix product runs in bfloat16.")),
         on(r"relu: ", word("ReLU follows its input: no cast.")),
         on(r"_to_copy_3: ", word("The loss is on the list of what stays in float32.")),
-        on(r"^\s+return \(", word("Kept for the backward pass: half the bytes, being bfloat16.")),
+        on(
+            r"^\s+return \(",
+            word(
+                "Kept for the backward pass: what the matrix products and ReLU need, in bfloat16, "
+                "and the loss's own two tensors, in float32."
+            ),
+        ),
     ]
     return annotated_source(
         "autocast-graph",

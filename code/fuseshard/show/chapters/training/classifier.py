@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -10,7 +11,6 @@ from fuseshard.compiler.training.records import ClassifierSweep, LengthRuns
 from fuseshard.measure.records import Sweep
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import nothing_recorded, record_it, recorded_marks
-from fuseshard.show.charts.sweep import break_even_finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
@@ -76,7 +76,7 @@ def speedup_figure(
         labels: line -> its name in the legend.
         whole: the recorded result that they are part of; None for sweeps of this page.
     """
-    drawing = FigureBuilder(name, height=320)
+    drawing = FigureBuilder(name, height=360)
     first = next(iter(sweeps.values()))
     ratios = {
         line: [point.comparison.ratio for point in sweep.points] for line, sweep in sweeps.items()
@@ -102,14 +102,22 @@ def speedup_figure(
 
 
 def sweep_finding(sweep: Sweep) -> Word:
-    """Say in a clause from how many texts on compiling pays.
+    """Say in a clause between which factors the speed-ups lie, and what the verdicts are.
 
     Args:
         sweep: "eager" and "compiled".
     """
-    known = known_variants()
-    labels = (known["eager"].in_sentence, known["compiled"].in_sentence)
-    return break_even_finding(sweep, "compiled", labels, word("texts"))
+    ratios = [point.comparison.ratio for point in sweep.points]
+    verdicts = [ratio.verdict for ratio in ratios]
+    return word(
+        "the speed-up lies between {low} and {high}, and of {sizes} batch sizes compiling was "
+        "measured to be faster at {faster} and slower at {slower}",
+        low=factor(min(ratio.speedup for ratio in ratios)),
+        high=factor(max(ratio.speedup for ratio in ratios)),
+        sizes=len(ratios),
+        faster=verdicts.count("faster"),
+        slower=verdicts.count("slower"),
+    )
 
 
 def range_finding(sweep: ClassifierSweep | None, precision: str) -> Word:
@@ -170,7 +178,6 @@ def lengths_table(runs: LengthRuns | None, experiment_id: str) -> Table | Word:
     table.seconds(word("First pass"), [way.first_pass_s for way in runs.ways.values()])
     table.seconds(word("Later pass"), [runs.comparison[name].median_s for name in runs.ways])
     table.numbers(word("Speed-up"), [r.speedup if r else None for r in ratios])
-    table.texts(word("Verdict"), [verdict_word(r.verdict if r else None) for r in ratios])
     return table.build(origin=origin_line(runs.origin))
 
 
@@ -193,10 +200,10 @@ def lengths_finding(runs: LengthRuns | None) -> Word:
 def length_words() -> dict[str, Word]:
     """Name the ways to feed texts of varying lengths."""
     return {
-        "eager": word("eager, cut to the longest text"),
-        "padded": word("compiled, padded to the maximum"),
-        "bucketed": word("compiled, padded to buckets"),
-        "dynamic": word("compiled, cut, dynamic shapes"),
+        "eager": word("eager, cut"),
+        "padded": word("compiled, padded"),
+        "bucketed": word("compiled, in buckets"),
+        "dynamic": word("compiled, cut, dynamic"),
     }
 
 
@@ -220,8 +227,11 @@ def _caption(sweeps: Mapping[str, Sweep], labels: Mapping[str, Text]) -> Word:
             label=_value(labels[line]),
             finding=sweep_finding(sweep),
         )
+    sure = min(p.comparison.ratio.confidence for sweep in sweeps.values() for p in sweep.points)
     return word(
-        "{text} Points are medians, bands hold the true median with 99 % confidence.", text=text
+        "{text} Points are medians, bands hold the true median with {percent} % confidence.",
+        text=text,
+        percent=math.floor(100 * sure),
     )
 
 

@@ -33,7 +33,10 @@ def repair_stepper(repair: Repair) -> Choice:
     published = calls_figure("as-published", repair.published, origin=origin)
     cut = calls_figure("first-call-left-out", repair.after_first, origin=origin)
     rounds = comparison_figure(
-        "in-rounds", repair.interleaved, subject=word("The same step in rounds")
+        "in-rounds",
+        repair.interleaved,
+        subject=word("The same step in rounds"),
+        has_first_calls=False,
     )
     return choose(
         "published-benchmark",

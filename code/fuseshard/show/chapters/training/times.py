@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
 from fuseshard.compiler.training.records import OptimizerTimes
 from fuseshard.measure.records import Comparison
 from fuseshard.measure.statistics import paired_ratio
-from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import (
     nothing_recorded,
     optimizer_variants,
     precision_variants,
     variant_finding,
 )
-from fuseshard.show.charts.comparison import comparison_figure, finding
-from fuseshard.show.charts.variants import Variant, verdict_word
+from fuseshard.show.charts.comparison import comparison_figure, comparison_table, finding
 from fuseshard.show.choices import Choice, choose
-from fuseshard.show.numbers import number
+from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Table
-from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
@@ -62,10 +59,13 @@ def optimizer_figure(name: str, times: OptimizerTimes) -> Figure:
         tensors=times.num_tensors,
         elements=number(times.num_elements),
     )
-    known = optimizer_variants()
-    figure = comparison_figure(name, times.comparison, subject=subject, variants=known)
-    table = _steady_table(f"{name}-table", times.comparison, subject=subject, known=known)
-    return replace(figure, table=table)
+    return comparison_figure(
+        name,
+        times.comparison,
+        subject=subject,
+        variants=optimizer_variants(),
+        has_first_calls=False,
+    )
 
 
 def optimizer_finding(times: OptimizerTimes | None, name: str) -> Word:
@@ -78,6 +78,23 @@ def optimizer_finding(times: OptimizerTimes | None, name: str) -> Word:
     if times is None:
         return nothing_recorded()
     return variant_finding(times.comparison, name, optimizer_variants())
+
+
+def fastest_finding(times: OptimizerTimes, names: Sequence[str]) -> Word:
+    """Say in a clause which of several ways took the least time, by its median.
+
+    Args:
+        times: live or recorded.
+        names: which ways.
+    """
+    fastest = min(names, key=lambda name: times.comparison[name].median_s)
+    label = optimizer_variants()[fastest].in_sentence
+    return word(
+        "of these {count}, {way} took the least time, {time}",
+        count=len(names),
+        way=label if isinstance(label, Word) else str(label),
+        time=duration(times.comparison[fastest].median_s),
+    )
 
 
 def gpu_finding(times: OptimizerTimes | None) -> Word:
@@ -96,12 +113,14 @@ def gpu_finding(times: OptimizerTimes | None) -> Word:
     )
 
 
-def powers_finding(times: OptimizerTimes) -> Word:
+def powers_finding(times: OptimizerTimes | None) -> Word:
     """Say in a clause what it is worth to keep the powers out of the loop.
 
     Args:
-        times: live or recorded.
+        times: live or recorded; None if it isn't recorded yet.
     """
+    if times is None:
+        return nothing_recorded()
     known = optimizer_variants()
     inside, outside = (times.comparison[f"powers {place}"] for place in ("inside", "outside"))
     ratio = paired_ratio(inside.rounds_s, outside.rounds_s)
@@ -117,7 +136,13 @@ def precision_table(comparison: Comparison) -> Table:
         comparison: from `compiler.training.precision.precision_times`.
     """
     subject = word("The published step with a narrower middle")
-    return _steady_table("precisions", comparison, subject=subject, known=precision_variants())
+    return comparison_table(
+        "precisions",
+        comparison,
+        subject=subject,
+        variants=precision_variants(),
+        has_first_calls=False,
+    )
 
 
 def precision_finding(comparison: Comparison, name: str) -> Word:
@@ -128,21 +153,3 @@ def precision_finding(comparison: Comparison, name: str) -> Word:
         name: which variant.
     """
     return variant_finding(comparison, name, precision_variants())
-
-
-def _steady_table(
-    name: str, comparison: Comparison, *, subject: Word, known: Mapping[str, Variant]
-) -> Table:
-    """Show medians, quartiles and verdicts, and no first calls: a cache may have served them."""
-    timings = comparison.timings
-    ratios = [timing.ratio for timing in timings]
-    table = TableBuilder(name, word("{subject}: times of one call.", subject=subject))
-    table.texts(word("Variant"), [known[timing.name].label for timing in timings])
-    table.seconds(word("Median"), [timing.median_s for timing in timings])
-    table.seconds(word("Lower quartile"), [timing.low_s for timing in timings])
-    table.seconds(word("Upper quartile"), [timing.high_s for timing in timings])
-    table.numbers(word("Ratio to the first"), [r.median if r else None for r in ratios])
-    table.numbers(word("Ratio, at least"), [r.low if r else None for r in ratios])
-    table.numbers(word("Ratio, at most"), [r.high if r else None for r in ratios])
-    table.texts(word("Verdict"), [verdict_word(timing.verdict) for timing in timings])
-    return table.build(origin=origin_line(comparison.origin, num_threads=comparison.num_threads))
