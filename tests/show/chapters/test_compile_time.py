@@ -312,7 +312,7 @@ def test_what_never_pays_is_called_never() -> None:
     found = columns(payback.payback_table(sweep(narrow=4.0)))
     regional = [
         (found["Calls"][i], found["at most"][i])
-        for i, way in enumerate(found["Compiled"])
+        for i, way in enumerate(found["Way"])
         if way == "layer by layer"
     ]
     assert regional == [("never", "never")] * 2

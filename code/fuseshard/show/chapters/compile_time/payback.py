@@ -61,14 +61,14 @@ def _saving_figure(first_s: Mapping[str, float], eager_s: float, speedup: float)
     return drawing.build(
         caption=word(
             "If a later call is {speedup} as fast as an eager one of {eager}, compiling has paid "
-            "after {counts} calls. Below the dotted line it hasn't yet.",
+            "after so many calls: {counts}. Below the dotted line it hasn't yet.",
             speedup=as_fast,
             eager=duration(eager_s),
             counts=_listed(even),
         ),
         alt=word(
             "Lines of seconds saved against calls, one for each way to compile; each starts below "
-            "zero by its first call and crosses zero after {counts} calls.",
+            "zero by its first call and crosses zero after so many calls: {counts}.",
             counts=_listed(even),
         ),
         table=_even_table(name, even),
@@ -109,7 +109,7 @@ def _as_word(label: Text) -> Word | str:
 
 def _even_table(name: str, even: Mapping[str, int]) -> Table:
     table = TableBuilder(f"{name}-table", word("Calls until compiling has paid."))
-    table.texts(word("Compiled"), [own_variants()[way].label for way in even])
+    table.texts(word("Way"), [own_variants()[way].label for way in even])
     table.texts(word("Calls"), [plain(rounded(calls)) for calls in even.values()])
     return table.build()
 
@@ -141,7 +141,7 @@ def payback_table(sweep: RegionSweep) -> Table:
     ]
     table = TableBuilder("payback-measured", word("Calls until compiling has paid, as measured."))
     table.counts(word("Layers"), [point.num_layers for point, _ in rows])
-    table.texts(word("Compiled"), [own_variants()[way].label for _, way in rows])
+    table.texts(word("Way"), [own_variants()[way].label for _, way in rows])
     table.texts(word("Calls"), [_count(f.calls) for f in found])
     table.texts(word("at least"), [_count(f.at_least) for f in found])
     table.texts(word("at most"), [_count(f.at_most) for f in found])

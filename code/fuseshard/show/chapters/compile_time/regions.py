@@ -92,7 +92,7 @@ def _bargain(point: RegionPoint, sweep: RegionSweep) -> Table:
         f"bargain-{sweep.device}-{point.num_layers}-{point.width}",
         word("{stack}, compiled in several ways.", stack=stack_word(point)),
     )
-    table.texts(word("Compiled"), [known[way].label for way in ways])
+    table.texts(word("Way"), [known[way].label for way in ways])
     table.seconds(word("Once"), [call.elapsed_s or None for call in calls])
     table.seconds(word("Each call"), [point.comparison[way].median_s for way in ways])
     ratios = [point.to_whole.get(way) for way in ways]
