@@ -6,10 +6,10 @@ from typing import Protocol, TypeVar
 
 from fuseshard.show.words import Word, word
 
-R = TypeVar("R", covariant=True)
+R_co = TypeVar("R_co", covariant=True)
 
 
-class HasResult(Protocol[R]):
+class HasResult(Protocol[R_co]):
     """An experiment's outcome, as `measure.experiments` makes it."""
 
     @property
@@ -17,7 +17,7 @@ class HasResult(Protocol[R]):
         """Its name."""
 
     @property
-    def available(self) -> R | None:
+    def available(self) -> R_co | None:
         """The result; None if it isn't recorded yet."""
 
 

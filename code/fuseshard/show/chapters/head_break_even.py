@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.records import HeadSweep
@@ -19,18 +18,9 @@ from fuseshard.show.chapters.head_times import (
 )
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Text, Word, plain, word
-
-
-class HasResult(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> HeadSweep | None:
-        """The result; None if it isn't recorded yet."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +59,7 @@ def break_even(sweep: HeadSweep, *, name: str = "break-even") -> Figure:
     )
 
 
-def recorded(outcome: HasResult) -> Figure | Word:
+def recorded(outcome: HasResult[HeadSweep]) -> Figure | Word:
     """Draw a recorded sweep, or say how to record it.
 
     Args:
@@ -77,11 +67,7 @@ def recorded(outcome: HasResult) -> Figure | Word:
     """
     if outcome.available is not None:
         return break_even(outcome.available, name="break-even-gpu")
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=outcome.experiment_id,
-    )
+    return record_it(outcome.experiment_id)
 
 
 def _ratio_lines(sweep: HeadSweep) -> list[_Line]:

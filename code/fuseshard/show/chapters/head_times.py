@@ -16,6 +16,7 @@ from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.sweep import break_even_finding
 from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
 from fuseshard.show.numbers import duration, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -79,7 +80,7 @@ def size_finding(sweep: HeadSweep | None, way: str) -> Word:
         way: "by_hand" or "library".
     """
     if sweep is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     known = known_variants()
     labels = (known["eager"].in_sentence, known["compiled"].in_sentence)
     return break_even_finding(way_of(sweep, way), "compiled", labels, word("rows"))
@@ -107,7 +108,7 @@ def growth_finding(sweep: HeadSweep | None, rows: int) -> Word:
         rows: one of the sweep's sizes.
     """
     if sweep is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     points = {point.size: point.comparison for point in sweep.by_hand.points}
     return word(
         "a compiled call takes {one} with one row and {many} with {rows}",

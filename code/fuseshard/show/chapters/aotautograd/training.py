@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fuseshard import palette
 from fuseshard.compiler.joint.records import TrainingPoint, TrainingSweep
 from fuseshard.measure.statistics import paired_ratio
@@ -12,6 +10,7 @@ from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding
 from fuseshard.show.charts.variants import verdict_word
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number, size
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -20,17 +19,7 @@ EAGER_WAYS = ("eager", "checkpoint")
 """names of the points that aren't budgets"""
 
 
-class HasTraining(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> TrainingSweep | None:
-        """The result; None if it isn't recorded yet."""
-
-
-def training_figure(outcome: HasTraining) -> Figure | Word:
+def training_figure(outcome: HasResult[TrainingSweep]) -> Figure | Word:
     """Draw the memory of a recorded training step at several budgets, or say how to record it.
 
     Args:
@@ -38,11 +27,7 @@ def training_figure(outcome: HasTraining) -> Figure | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return word(
-            "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does "
-            "it on a machine with one.",
-            id=outcome.experiment_id,
-        )
+        return record_it(outcome.experiment_id)
     drawing = FigureBuilder("training-memory", height=150 + 55 * len(sweep.points))
     rows = [_way(point.name) for point in sweep.points]
     drawing.rows(rows)
@@ -86,7 +71,7 @@ def peak_finding(sweep: TrainingSweep | None) -> Word:
         sweep: live or recorded; None if it isn't recorded yet.
     """
     if sweep is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     peaks = {point.name: _peak(point) for point in sweep.points}
     said = word(
         "{eager} in eager mode and {checkpoint} with checkpoints; compiled, {one} at budget 1",
@@ -120,7 +105,7 @@ def kept_finding(sweep: TrainingSweep | None) -> Word:
         sweep: live or recorded; None if it isn't recorded yet.
     """
     if sweep is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     kept = {float(p.name): p.saved_bytes for p in sweep.points if p.name not in EAGER_WAYS}
     return word("{most} to {least}", most=size(kept[max(kept)]), least=size(kept[min(kept)]))
 
@@ -132,7 +117,7 @@ def time_finding(sweep: TrainingSweep | None) -> Word:
         sweep: live or recorded; None if it isn't recorded yet.
     """
     if sweep is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     against_eager = word(
         "{checkpoint}; {one}",
         checkpoint=ratio_finding(sweep.comparison, "checkpoint", "eager"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.caches.records import FirstCall, RegionPoint, RegionSweep
@@ -14,6 +13,7 @@ from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.variants import Variant, known_variants
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, number
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
@@ -21,16 +21,6 @@ from fuseshard.show.words import Text, Word, word
 # All three run Inductor's code, so all have its colour.
 _REGIONAL = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", ".")
 _NESTED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dashdot", "diamond", "x")
-
-
-class HasSweep(Protocol):
-    """The outcome of the experiment on a GPU."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> RegionSweep | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def own_variants() -> dict[str, Variant]:
@@ -116,7 +106,7 @@ def _notes(calls: Sequence[FirstCall]) -> list[Word]:
     return notes
 
 
-def recorded_regions(outcome: HasSweep) -> Choice | Word:
+def recorded_regions(outcome: HasResult[RegionSweep]) -> Choice | Word:
     """Show a recorded sweep, or say how to record it.
 
     Args:
@@ -124,11 +114,7 @@ def recorded_regions(outcome: HasSweep) -> Choice | Word:
     """
     if outcome.available is not None:
         return bargain_choice(outcome.available)
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=outcome.experiment_id,
-    )
+    return record_it(outcome.experiment_id)
 
 
 def gpu_finding(sweep: RegionSweep | None) -> Word:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.caches.records import Answer, Lookup, PackageReport, Start, Starts
@@ -11,6 +10,7 @@ from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.compile_time.bars import Part, stacked_bars
 from fuseshard.show.numbers import duration, factor, magnitude
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -18,16 +18,6 @@ from fuseshard.show.words import Text, Word, plain, word
 # What eager mode pays too has its colour; what compiling adds has that of compiled.
 _ONCE = Mark(palette.COMPILED.light, palette.COMPILED.dark, "dot", "square-open", "x")
 _FIRST_CALL = Mark(palette.COMPILED.light, palette.COMPILED.dark, "solid", "square", "")
-
-
-class HasStarts(Protocol):
-    """The outcome of the experiment on a GPU."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> Starts | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def way_word(way: str) -> Word:
@@ -169,7 +159,7 @@ def artifacts_finding(starts: Starts | None) -> Word:
     )
 
 
-def recorded_starts(outcome: HasStarts) -> Table | Word:
+def recorded_starts(outcome: HasResult[Starts]) -> Table | Word:
     """Show recorded lookups, or say how to record them.
 
     Args:
@@ -177,11 +167,7 @@ def recorded_starts(outcome: HasStarts) -> Table | Word:
     """
     if outcome.available is not None:
         return lookup_table(outcome.available)
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=outcome.experiment_id,
-    )
+    return record_it(outcome.experiment_id)
 
 
 def error_table(errors: Mapping[str, float], allowed: float) -> Table:

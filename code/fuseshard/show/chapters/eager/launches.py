@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fuseshard.compiler.modes.records import LaunchReport, LaunchRun
 from fuseshard.show.cards import origin_line
 from fuseshard.show.numbers import duration, factor
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
-class HasReport(Protocol):
-    """An outcome of the experiment `modes.launches-gpu`."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> LaunchReport | None:
-        """The report; None if it isn't recorded yet."""
-
-
-def launches_table(outcome: HasReport) -> Table | Word:
+def launches_table(outcome: HasResult[LaunchReport]) -> Table | Word:
     """Show eager mode's launches on a GPU: the host's time for one beside the device's.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
     if outcome.available is None:
-        return missing(outcome)
+        return record_it(outcome.experiment_id)
     report = outcome.available
     runs = eager_runs(report)
     labels = {
@@ -56,10 +45,10 @@ def eager_runs(report: LaunchReport) -> dict[str, LaunchRun]:
     }
 
 
-def launches_finding(outcome: HasReport) -> Word:
+def launches_finding(outcome: HasResult[LaunchReport]) -> Word:
     """Say in a clause how the host's time for a launch compares with the device's for a kernel."""
     if outcome.available is None:
-        return missing(outcome)
+        return nothing_recorded()
     run = eager_runs(outcome.available)["pointwise"]
     host_s = run.host_s / run.trace.launches
     device_s = run.trace.busy_s / run.trace.kernels
@@ -69,13 +58,4 @@ def launches_finding(outcome: HasReport) -> Word:
         host=duration(host_s),
         device=duration(device_s),
         ratio=factor(host_s / device_s, 2),
-    )
-
-
-def missing(outcome: HasReport) -> Word:
-    """Say that there is no recording yet, and how to make one."""
-    return word(
-        "the experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one",
-        id=outcome.experiment_id,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.breaks.records import BreakCost
@@ -20,20 +19,11 @@ from fuseshard.show.charts.variants import known_variants, listed
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Word, plain, word
 
 _LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "triangle-up"))
-
-
-class HasResult(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> BreakCost | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def speedups(cost: BreakCost, *, name: str = "break-cost") -> Figure:
@@ -88,7 +78,7 @@ def explorer(cost: BreakCost) -> Choice:
     return choose("cost-explorer", word("Size of the tensor"), options, control="slider")
 
 
-def recorded(outcome: HasResult) -> Figure | Word:
+def recorded(outcome: HasResult[BreakCost]) -> Figure | Word:
     """Draw a recorded measurement, or say how to record it.
 
     Args:
@@ -96,11 +86,7 @@ def recorded(outcome: HasResult) -> Figure | Word:
     """
     if outcome.available is not None:
         return speedups(outcome.available, name="break-cost-gpu")
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=outcome.experiment_id,
-    )
+    return record_it(outcome.experiment_id)
 
 
 def _times(cost: BreakCost, size: int, sweep: Sweep) -> Figure:

@@ -9,6 +9,7 @@ from fuseshard.measure.records import Comparison, Sweep, Verdict
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.variants import known_variants, listed, verdict_word
 from fuseshard.show.numbers import factor, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
@@ -48,7 +49,7 @@ def every_finding(cost: BreakCost | None) -> Word:
         cost: live or recorded; None if it isn't recorded yet.
     """
     if cost is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     pairs = zip(cost.elements, cost.sweeps, strict=True)
     return listed([pays_finding(size, sweep) for size, sweep in pairs])
 
@@ -61,7 +62,7 @@ def advice_finding(cost: BreakCost | None, graphs: int) -> Word:
         graphs: one of the sweeps' sizes.
     """
     if cost is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     verdicts = [_at(sweep, graphs).verdict for sweep in cost.sweeps]
     if "faster" not in verdicts:
         return word("no gain was measured at any size, as the advice says")

@@ -8,10 +8,11 @@ from dataclasses import replace
 from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.compiler.modes.standing import calls_to_pay, leaders, ratio_between
 from fuseshard.measure.records import Comparison
-from fuseshard.show.chapters.modes.ways import in_a_row, maker_word, nothing_recorded, variants
+from fuseshard.show.chapters.modes.ways import in_a_row, maker_word, variants
 from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import as_value
 from fuseshard.show.numbers import duration, factor, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.words import Text, Word, word
 
 

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fuseshard import palette
 from fuseshard.compiler.modes.records import LaunchProgram, LaunchReport, LaunchRun
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.ways import not_recorded, nothing_recorded
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, number, time_unit
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
 
-class HasReport(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> LaunchReport | None:
-        """The result; None if it isn't recorded yet."""
-
-
-def launch_chooser(outcome: HasReport) -> Choice | Word:
+def launch_chooser(outcome: HasResult[LaunchReport]) -> Choice | Word:
     """Let the reader pick a program, and show how long the GPU waits for the host in each way.
 
     Args:
@@ -34,7 +22,7 @@ def launch_chooser(outcome: HasReport) -> Choice | Word:
     """
     report = outcome.available
     if report is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     options = [(_name(program), _figure(report, program)) for program in report.programs]
     return choose("launches", word("Program"), options)
 

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.findings import labels_of, leader_finding, left_out
 from fuseshard.show.chapters.modes.texts import program_names
-from fuseshard.show.chapters.modes.ways import maker_word, not_recorded, task_word, variants
+from fuseshard.show.chapters.modes.ways import maker_word, task_word, variants
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import number
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
-
-
-class HasSweep(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> ModeSweep | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def cpu_chooser(comparisons: Mapping[str, Comparison]) -> Choice:
@@ -44,7 +34,7 @@ def cpu_chooser(comparisons: Mapping[str, Comparison]) -> Choice:
     return choose("cpu-times", word("Program"), options)
 
 
-def gpu_chooser(outcome: HasSweep) -> Choice | Figure | Word:
+def gpu_chooser(outcome: HasResult[ModeSweep]) -> Choice | Figure | Word:
     """Let the reader pick a batch size, and show MiniGPT's time in each way on a GPU.
 
     Args:
@@ -52,7 +42,7 @@ def gpu_chooser(outcome: HasSweep) -> Choice | Figure | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     figures = [(plain(number(point.size)), _gpu_figure(sweep, point)) for point in sweep.points]
     if len(figures) == 1:
         return figures[0][1]
@@ -60,7 +50,7 @@ def gpu_chooser(outcome: HasSweep) -> Choice | Figure | Word:
     return choose(f"gpu-{sweep.task}", label, figures, control="slider")
 
 
-def first_calls(outcome: HasSweep) -> Table | Word:
+def first_calls(outcome: HasResult[ModeSweep]) -> Table | Word:
     """Show first three calls of each way, what a later one launches, and its error.
 
     Args:
@@ -68,7 +58,7 @@ def first_calls(outcome: HasSweep) -> Table | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     point = sweep.points[0]
     ways = [timing.name for timing in point.comparison.timings]
     calls = [point.first_calls_s.get(way, ()) for way in ways]

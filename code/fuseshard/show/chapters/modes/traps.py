@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.modes.ways import not_recorded, nothing_recorded
 from fuseshard.show.numbers import number
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
-class HasGraphs(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> GraphReport | None:
-        """The result; None if it isn't recorded yet."""
-
-
-def trap_table(outcome: HasGraphs) -> Table | Word:
+def trap_table(outcome: HasResult[GraphReport]) -> Table | Word:
     """Show for each case the first result, when it was new and after the second call.
 
     Args:
@@ -33,7 +22,7 @@ def trap_table(outcome: HasGraphs) -> Table | Word:
     """
     report = outcome.available
     if report is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     traps = report.traps
     caption = word("A first result of 2x + 1, looked at again after a second call.")
     table = TableBuilder("traps", caption)
@@ -44,7 +33,7 @@ def trap_table(outcome: HasGraphs) -> Table | Word:
     return table.build(origin=origin_line(report.origin))
 
 
-def skip_table(outcome: HasGraphs) -> Table | Word:
+def skip_table(outcome: HasResult[GraphReport]) -> Table | Word:
     """Show which functions got a CUDA graph, and torch's reason where one didn't.
 
     Args:
@@ -52,7 +41,7 @@ def skip_table(outcome: HasGraphs) -> Table | Word:
     """
     report = outcome.available
     if report is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     skips = report.skips
     table = TableBuilder("skips", word("Functions compiled with CUDA graphs, and what they got."))
     table.texts(word("Function"), [_function_word(skip) for skip in skips])
@@ -62,7 +51,7 @@ def skip_table(outcome: HasGraphs) -> Table | Word:
     return table.build(origin=origin_line(report.origin))
 
 
-def refusal_source(outcome: HasGraphs) -> Source | Word:
+def refusal_source(outcome: HasResult[GraphReport]) -> Source | Word:
     """Show the error with which torch refuses an overwritten result.
 
     Args:
@@ -70,7 +59,7 @@ def refusal_source(outcome: HasGraphs) -> Source | Word:
     """
     report = outcome.available
     if report is None:
-        return not_recorded(outcome.experiment_id)
+        return record_it(outcome.experiment_id)
     messages = [trap.message for trap in report.traps if trap.message]
     if not messages:
         return word("no case of this recording raised an error")

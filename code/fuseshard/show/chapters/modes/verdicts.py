@@ -10,8 +10,8 @@ from fuseshard.compiler.modes.standing import leaders, ratio_between
 from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.findings import labels_of
-from fuseshard.show.chapters.modes.ways import nothing_recorded
 from fuseshard.show.numbers import duration
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word

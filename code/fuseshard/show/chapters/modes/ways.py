@@ -65,21 +65,3 @@ def in_a_row(texts: Sequence[Text], *, apart: bool = False) -> Word:
             else word("{first}, {rest}", first=joined, rest=as_value(text))
         )
     return joined
-
-
-def not_recorded(experiment_id: str) -> Word:
-    """Say how to get what isn't recorded yet.
-
-    Args:
-        experiment_id: of the experiment.
-    """
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=experiment_id,
-    )
-
-
-def nothing_recorded() -> Word:
-    """Stand in for a finding from a recording that isn't there."""
-    return word("nothing is recorded yet")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from fuseshard import palette
 from fuseshard.compiler.recompiles.records import ShapeCosts
 from fuseshard.measure.records import Comparison, Sweep
@@ -14,19 +12,10 @@ from fuseshard.show.charts.sweep import break_even_finding, sweep_figure
 from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, time_unit
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
-
-
-class HasResult(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    @property
-    def experiment_id(self) -> str: ...
-    @property
-    def available(self) -> ShapeCosts | None: ...
-
 
 # Everything that torch.compile made has the colour of compiled code, everything else eager's.
 _OTHER_COMPILED = Mark(palette.COMPILED.light, palette.COMPILED.dark, "solid", "circle", "")
@@ -149,7 +138,7 @@ def lengths_figure(sweep: Sweep) -> Figure:
 
 def gpu_symbolic_finding(costs: ShapeCosts | None) -> Word:
     """Say in a clause what symbolic code costs on a GPU; None if it isn't recorded yet."""
-    return symbolic_finding(costs.lengths) if costs else word("nothing is recorded yet")
+    return symbolic_finding(costs.lengths) if costs else nothing_recorded()
 
 
 def symbolic_finding(sweep: Sweep) -> Word:
@@ -162,7 +151,7 @@ def symbolic_finding(sweep: Sweep) -> Word:
 def recordings_finding(costs: ShapeCosts | None) -> Word:
     """Say in a clause how often CUDA graphs were recorded for a handful of lengths."""
     if costs is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     return word(
         "for {lengths} lengths, one symbolic graph led to {symbolic} recordings of a CUDA graph, "
         "and one static graph a length to {static}",
@@ -172,7 +161,7 @@ def recordings_finding(costs: ShapeCosts | None) -> Word:
     )
 
 
-def gpu_costs(outcome: HasResult) -> Table | Word:
+def gpu_costs(outcome: HasResult[ShapeCosts]) -> Table | Word:
     """Show what a GPU measured, or say that nothing is recorded yet.
 
     Args:
@@ -180,11 +169,7 @@ def gpu_costs(outcome: HasResult) -> Table | Word:
     """
     costs = outcome.available
     if costs is None:
-        return word(
-            "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does "
-            "it on a machine with one.",
-            id=outcome.experiment_id,
-        )
+        return record_it(outcome.experiment_id)
     sweep = costs.lengths
     titles: dict[str, Text] = {
         "eager": word("eager"),

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.training.records import ClassifierSweep, LengthRuns
 from fuseshard.measure.records import Sweep
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.training.words import nothing_recorded, record_it, recorded_marks
+from fuseshard.show.chapters.training.words import recorded_marks
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
-
-
-class HasSweep(Protocol):
-    """The outcome of the sweep's experiment, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> ClassifierSweep | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def live_choice(sweeps: Mapping[str, Sweep]) -> Choice:
@@ -48,7 +38,7 @@ def live_choice(sweeps: Mapping[str, Sweep]) -> Choice:
     return choose("batch-size", word("How the texts are fed"), figures)
 
 
-def gpu_figure(outcome: HasSweep) -> Figure | Word:
+def gpu_figure(outcome: HasResult[ClassifierSweep]) -> Figure | Word:
     """Draw the recorded sweep in both precisions, or say how to record it.
 
     Args:

@@ -6,16 +6,12 @@ from fuseshard import palette
 from fuseshard.compiler.training.records import LoopPair, Repair, Repairs
 from fuseshard.palette import Mark
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.training.words import (
-    HasRepairs,
-    claim_finding,
-    nothing_recorded,
-    record_it,
-)
+from fuseshard.show.chapters.training.words import claim_finding
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, number
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
@@ -91,7 +87,7 @@ def calls_figure(name: str, pair: LoopPair, *, origin: Origin | None) -> Figure:
     )
 
 
-def waiting_figure(outcome: HasRepairs) -> Figure | Word:
+def waiting_figure(outcome: HasResult[Repairs]) -> Figure | Word:
     """Draw what a timer that doesn't wait misses on a GPU, or say how to record it.
 
     Args:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from fuseshard.compiler.training.records import OptimizerTimes
 from fuseshard.measure.records import Comparison
 from fuseshard.measure.statistics import paired_ratio
 from fuseshard.show.chapters.training.words import (
-    nothing_recorded,
     optimizer_variants,
     precision_variants,
     variant_finding,
@@ -18,21 +16,12 @@ from fuseshard.show.chapters.training.words import (
 from fuseshard.show.charts.comparison import comparison_figure, comparison_table, finding
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, number
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.words import Word, word
 
 
-class HasTimes(Protocol):
-    """The outcome of the optimizers' experiment, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> OptimizerTimes | None:
-        """The result; None if it isn't recorded yet."""
-
-
-def optimizer_choice(live: OptimizerTimes, outcome: HasTimes) -> Choice | Figure:
+def optimizer_choice(live: OptimizerTimes, outcome: HasResult[OptimizerTimes]) -> Choice | Figure:
     """Show the ways to do AdamW's step on this CPU, and on a GPU where that is recorded.
 
     Args:

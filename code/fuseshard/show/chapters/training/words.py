@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from fuseshard import palette
-from fuseshard.compiler.training.records import Repairs
 from fuseshard.measure.records import Comparison
 from fuseshard.palette import Mark
 from fuseshard.show.charts.comparison import finding
@@ -31,34 +29,6 @@ def recorded_marks() -> tuple[Mark, ...]:
         palette.RECORDED,
         Mark(light, dark, "dot", "triangle-down-open", "."),
         Mark(light, dark, "longdash", "square-open", "x"),
-    )
-
-
-class HasRepairs(Protocol):
-    """The outcome of the published benchmark's experiment, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> Repairs | None:
-        """The result; None if it isn't recorded yet."""
-
-
-def nothing_recorded() -> Word:
-    """Stand for a finding that needs a recording."""
-    return word("nothing is recorded yet")
-
-
-def record_it(experiment_id: str) -> Word:
-    """Say how to get a recording that is missing.
-
-    Args:
-        experiment_id: of the experiment.
-    """
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=experiment_id,
     )
 
 

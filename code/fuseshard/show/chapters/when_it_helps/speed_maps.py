@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, MapCell, SpeedMap, SpeedMaps
@@ -23,6 +22,7 @@ from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -32,16 +32,6 @@ SAME_SIGN = "≈"
 
 _DOUBLINGS = 3.0
 """of the speed-up, either way, until a colour is full"""
-
-
-class HasMaps(Protocol):
-    """An experiment's outcome, as `measure.experiments` makes it."""
-
-    experiment_id: str
-
-    @property
-    def available(self) -> SpeedMaps | None:
-        """The result; None if it isn't recorded yet."""
 
 
 def map_chooser(maps: Sequence[SpeedMap], *, name: str = "speed-maps") -> Choice:
@@ -57,7 +47,7 @@ def map_chooser(maps: Sequence[SpeedMap], *, name: str = "speed-maps") -> Choice
     return choose(name, word("Family of work"), options)
 
 
-def recorded_chooser(outcome: HasMaps) -> Choice | Word:
+def recorded_chooser(outcome: HasResult[SpeedMaps]) -> Choice | Word:
     """Show the recorded maps, or say how to record them.
 
     Args:
@@ -65,11 +55,7 @@ def recorded_chooser(outcome: HasMaps) -> Choice | Word:
     """
     if outcome.available is not None:
         return map_chooser(outcome.available.maps, name="speed-maps-gpu")
-    return word(
-        "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
-        "on a machine with one.",
-        id=outcome.experiment_id,
-    )
+    return record_it(outcome.experiment_id)
 
 
 def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
@@ -226,7 +212,7 @@ def price_finding(maps: SpeedMaps | None) -> Word:
         maps: recorded; None if they aren't yet.
     """
     if maps is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     chains = next(one for one in maps.maps if one.family == "chain")
     row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
     seconds = [
