@@ -8,7 +8,7 @@ from typing import Protocol
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, MapCell, SpeedMap, SpeedMaps
-from fuseshard.measure.records import Ratio
+from fuseshard.measure.records import Ratio, Verdict
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.when_it_helps.map_words import (
     column_in_sentence,
@@ -22,7 +22,7 @@ from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
+from fuseshard.show.numbers import TIMES_SIGN, factor, number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -144,6 +144,26 @@ def _error(cell: MapCell, variant: str) -> float:
     return cell.eager_error if variant == EAGER else cell.error
 
 
+def beside_table(live: Sequence[SpeedMap], recorded: Sequence[SpeedMap]) -> Table:
+    """Count the places where compiling wins and loses, on this machine and on the recorded GPU.
+
+    Args:
+        live: maps of this build.
+        recorded: maps of the same families, in the same order.
+    """
+    table = TableBuilder("maps-beside", word("Places of the maps, here and on the GPU."))
+    table.texts(word("Family"), [family_title(one.family) for one in live])
+    titles: dict[Verdict, tuple[Word, Word]] = {
+        "faster": (word("faster, here"), word("faster, GPU")),
+        "slower": (word("slower, here"), word("slower, GPU")),
+        "no difference measured": (word("no difference, here"), word("no difference, GPU")),
+    }
+    for verdict, (here, there) in titles.items():
+        table.counts(here, [one.verdicts()[verdict] for one in live])
+        table.counts(there, [one.verdicts()[verdict] for one in recorded])
+    return table.build()
+
+
 def counts_finding(speeds: SpeedMap) -> Word:
     """Say in a clause in how many places of a map compiling wins, loses, or does neither."""
     counted = speeds.verdicts()
@@ -217,28 +237,6 @@ def count_between(
     cells = [cell for cell in speeds.cells if cell.row in rows]
     inside = [cell for cell in cells if cell.speedup and low <= cell.speedup <= high]
     return len(inside), len(cells)
-
-
-def price_finding(maps: SpeedMaps | None) -> Word:
-    """Say in a clause what one eager operation takes with few and with many elements.
-
-    Args:
-        maps: recorded; None if they aren't yet.
-    """
-    if maps is None:
-        return word("nothing is recorded yet")
-    chains = next(one for one in maps.maps if one.family == "chain")
-    row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
-    seconds = [
-        chains.cell(row, elements).comparison[EAGER].median_s / int(row) for elements in (few, many)
-    ]
-    return word(
-        "one eager operation takes {short} with {few} elements and {long} with {many}",
-        short=duration(seconds[0]),
-        few=number(few),
-        long=duration(seconds[1]),
-        many=number(many),
-    )
 
 
 def _spoken(cell: MapCell) -> Word | str:
