@@ -6,12 +6,15 @@ SAME = "close(fast(x), f(x))"
 """the compiled function gives what the function gives"""
 
 KEPT = """import torch._dynamo.backends.common
+from functorch.compile import make_boxed_func
 from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
 def forward_half(graph, inputs):
     names.extend(node.name for node in graph.graph.find_nodes(op="output")[0].args[0])
-    return graph.forward
+    return make_boxed_func(graph.forward)
+def backward_half(graph, inputs):
+    return make_boxed_func(graph.forward)
 halves = torch._dynamo.backends.common.aot_autograd(
-    fw_compiler=forward_half, bw_compiler=lambda graph, inputs: graph.forward, partition_fn=cut
+    fw_compiler=forward_half, bw_compiler=backward_half, partition_fn=cut
 )
 names = []
 def kept():
