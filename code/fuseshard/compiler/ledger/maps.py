@@ -141,8 +141,8 @@ def model_map(device: str = "cpu", columns: Sequence[int] | None = None) -> Spee
 @experiment("when-it-helps.maps-gpu", needs="cuda")
 def gpu_maps() -> SpeedMaps:
     """Make all four maps on a CUDA GPU, without one analysis that fails there on symbolic sizes."""
-    # Checked on torch 2.11: it ends MiniGPT's training step with an AssertionError in
-    # tiling_utils.py; pytorch#181793 repairs one such assertion.
+    # On torch 2.11 it ends MiniGPT's training step with an AssertionError in tiling_utils.py, of
+    # which pytorch#181793 repairs one; the setting's name was checked on torch 2.11 and 2.13.
     with torch._inductor.config.patch({"triton.coalesce_tiling_analysis": False}):
         made = [make("cuda") for make in (chain_map, matmul_map, break_map, model_map)]
     # One origin for all: a recording replaces this one, and would miss those further in.
