@@ -11,6 +11,8 @@ from fuseshard.compiler.ledger.chain_model import ChainModel, fit
 from fuseshard.compiler.ledger.chain_model import predictions as predicted_of
 from fuseshard.compiler.ledger.records import Generation, Ledger, SpeedMaps, Written
 from fuseshard.measure.experiments import Outcome
+from fuseshard.measure.provenance import environment
+from fuseshard.measure.records import Origin
 from fuseshard.show.chapters.when_it_helps import (
     accounts,
     costs,
@@ -145,12 +147,14 @@ def test_without_a_recording_the_page_says_how_to_make_one() -> None:
 
 
 def test_a_recording_is_drawn_under_names_of_its_own() -> None:
-    made = SpeedMaps(maps=(speeds(), speeds("breaks", ("0", "3"))))
+    origin = Origin(is_live=False, environment=environment())
+    made = SpeedMaps(maps=(speeds(), speeds("breaks", ("0", "3"))), origin=origin)
     outcome = Outcome(experiment_id="x.y", state="recorded", note="", available=made)
     drawn = speed_maps.recorded_chooser(outcome)
     assert isinstance(drawn, Choice)
     names = {record.name for _, record in drawn.options}
     assert not names & {record.name for _, record in speed_maps.map_chooser(made.maps).options}
+    assert all(record.origin and not record.origin.live for _, record in drawn.options)
     assert "500 µs with 16 elements" in str(predictions.price_finding(made))
 
 
@@ -212,7 +216,7 @@ def test_places_above_the_ceiling_are_counted_and_the_furthest_is_named() -> Non
 def test_live_and_recorded_places_stand_side_by_side() -> None:
     flat = known_map("chain", ("2", "8"), (16, 1024), lambda r, c: (1e-3, 1e-3))
     (row,) = speed_maps.beside_table([speeds()], [flat]).rows
-    assert [cell.number for cell in row[1:]] == [2, 0, 1, 0, 1, 4]
+    assert [str(cell) for cell in row[1:]] == ["2 / 1 / 1", "0 / 0 / 4"]
 
 
 def test_the_bars_of_a_rule_lead_from_eager_to_the_compiled_call() -> None:

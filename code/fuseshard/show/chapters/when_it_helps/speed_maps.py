@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from fuseshard import palette
@@ -64,7 +65,9 @@ def recorded_chooser(outcome: HasMaps) -> Choice | Word:
         outcome: of the experiment, called on any machine.
     """
     if outcome.available is not None:
-        return map_chooser(outcome.available.maps, name="speed-maps-gpu")
+        made = outcome.available  # one origin for all four: each figure has to name it
+        maps = [replace(one, origin=made.origin) for one in made.maps]
+        return map_chooser(maps, name="speed-maps-gpu")
     return word(
         "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
         "on a machine with one.",
@@ -151,16 +154,16 @@ def beside_table(live: Sequence[SpeedMap], recorded: Sequence[SpeedMap]) -> Tabl
         live: maps of this build.
         recorded: maps of the same families, in the same order.
     """
-    table = TableBuilder("maps-beside", word("Places of the maps, here and on the GPU."))
+    table = TableBuilder(
+        "maps-beside",
+        word("Places: compiled faster / compiled slower / no difference measured."),
+    )
     table.texts(word("Family"), [family_title(one.family) for one in live])
-    titles: dict[Verdict, tuple[Word, Word]] = {
-        "faster": (word("faster, here"), word("faster, GPU")),
-        "slower": (word("slower, here"), word("slower, GPU")),
-        "no difference measured": (word("no difference, here"), word("no difference, GPU")),
-    }
-    for verdict, (here, there) in titles.items():
-        table.counts(here, [one.verdicts()[verdict] for one in live])
-        table.counts(there, [one.verdicts()[verdict] for one in recorded])
+    order: tuple[Verdict, ...] = ("faster", "slower", "no difference measured")
+    for title, maps in ((word("here"), live), (word("on the GPU"), recorded)):
+        counted = [one.verdicts() for one in maps]
+        cells = [" / ".join(str(count[verdict]) for verdict in order) for count in counted]
+        table.texts(title, [plain(cell) for cell in cells])
     return table.build()
 
 
