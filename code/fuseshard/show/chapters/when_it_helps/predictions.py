@@ -13,6 +13,7 @@ from fuseshard.show.chapters.when_it_helps.map_words import column_in_sentence, 
 from fuseshard.show.charts.variants import known_variants
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -164,7 +165,7 @@ def price_finding(maps: SpeedMaps | None) -> Word:
         maps: recorded; None if they aren't yet.
     """
     if maps is None:
-        return word("nothing is recorded yet")
+        return nothing_recorded()
     chains = next(one for one in maps.maps if one.family == "chain")
     row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
     seconds = [
