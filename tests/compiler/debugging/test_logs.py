@@ -17,6 +17,15 @@ fast(torch.ones(4))
 """
 
 
+TOLD = """
+import torch
+torch._logging.trace_structured("artifact", lambda: {"name": "told"},
+    payload_fn=lambda: "one\\n\\n\\nfour")
+torch._logging.trace_structured("artifact", lambda: {"name": "next"},
+    payload_fn=lambda: "one")
+"""
+
+
 def test_entries_name_their_artifact_and_their_frame():
     entries = log_entries(PROGRAM, "graph_breaks,recompiles")
     assert [(e.artifact, e.frame) for e in entries] == [
@@ -39,3 +48,8 @@ def test_a_trace_keeps_the_graph_of_each_compile():
     graphs = [e.frame for e in events if e.name == "dynamo_output_graph"]
     assert graphs == ["0/0", "1/0", "0/1", "1/1"]
     assert all(e.payload_lines > 0 for e in events if e.name == "dynamo_output_graph")
+
+
+def test_a_payload_is_counted_beyond_its_empty_lines():
+    (event,) = [e for e in trace_events(TOLD) if e.name == "told"]
+    assert event.payload_lines == 4

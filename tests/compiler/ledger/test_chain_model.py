@@ -2,7 +2,7 @@
 
 import pytest
 
-from fuseshard.compiler.ledger.chain_model import ChainModel, fit, predictions
+from fuseshard.compiler.ledger.chain_model import ChainModel, arithmetic, fit, predictions
 from tests.compiler.ledger.conftest import known_map
 
 ROWS, COLUMNS = ("2", "8", "32", "128"), (16, 1024, 32_768, 1_048_576)
@@ -35,6 +35,14 @@ def test_what_follows_the_model_is_predicted() -> None:
     made = predictions(by_model(TRUE))
     assert len(made) == 2 * len(ROWS) * len(COLUMNS) - len(fit(by_model(TRUE))[1])
     assert max(abs(p.error) for p in made) < 1e-3
+
+
+def test_arithmetic_is_read_off_any_row_that_has_some() -> None:
+    chains = by_model(TRUE)
+    for operations in (32, 128):
+        found = arithmetic(chains, operations, TRUE.compiled_call_s)
+        assert found == pytest.approx(TRUE.arithmetic_s)
+    assert arithmetic(chains, 128, 1.0) < 0  # a call that hides everything
 
 
 def test_what_does_not_follow_the_model_is_missed() -> None:

@@ -1,5 +1,7 @@
 """What the debugging chapter draws. Oracles: findings made up for the test."""
 
+import pytest
+
 from fuseshard.compiler.debugging.records import (
     LogEntry,
     Minified,
@@ -39,6 +41,16 @@ def test_trials_show_what_went_wrong():
     ]
     rows = findings.trials_table("ladder", trials).rows
     assert [str(row[2]) for row in rows] == ["—", "E: no"]
+
+
+def test_each_way_has_its_trials_and_its_time():
+    rows = findings.price_table({"ladder": (3, 1.5), "minifier": (22, 9.0)}).rows
+    assert [(str(row[0]), str(row[3])) for row in rows] == [
+        ("ladder", "1.50 s"),
+        ("minifier", "9.00 s"),
+    ]
+    with pytest.raises(KeyError):
+        findings.price_table({"guess": (1, 0.1)})
 
 
 def test_the_minifiers_figure_counts_trials():

@@ -11,6 +11,8 @@ from fuseshard.compiler.ledger.chain_model import ChainModel, fit
 from fuseshard.compiler.ledger.chain_model import predictions as predicted_of
 from fuseshard.compiler.ledger.records import Generation, Ledger, SpeedMaps, Written
 from fuseshard.measure.experiments import Outcome
+from fuseshard.measure.provenance import environment
+from fuseshard.measure.records import Origin
 from fuseshard.show.chapters.when_it_helps import (
     accounts,
     costs,
@@ -141,17 +143,19 @@ def test_every_family_has_its_words() -> None:
 def test_without_a_recording_the_page_says_how_to_make_one() -> None:
     outcome = Outcome(experiment_id="x.y", state="not recorded yet", note="", available=None)
     assert "make record" in str(speed_maps.recorded_chooser(outcome))
-    assert str(speed_maps.price_finding(None)) == "nothing is recorded yet"
+    assert str(predictions.price_finding(None)) == "nothing is recorded yet"
 
 
 def test_a_recording_is_drawn_under_names_of_its_own() -> None:
-    made = SpeedMaps(maps=(speeds(), speeds("breaks", ("0", "3"))))
+    origin = Origin(is_live=False, environment=environment())
+    made = SpeedMaps(maps=(speeds(), speeds("breaks", ("0", "3"))), origin=origin)
     outcome = Outcome(experiment_id="x.y", state="recorded", note="", available=made)
     drawn = speed_maps.recorded_chooser(outcome)
     assert isinstance(drawn, Choice)
     names = {record.name for _, record in drawn.options}
     assert not names & {record.name for _, record in speed_maps.map_chooser(made.maps).options}
-    assert "500 µs with 16 elements" in str(speed_maps.price_finding(made))
+    assert all(record.origin and not record.origin.live for _, record in drawn.options)
+    assert "500 µs with 16 elements" in str(predictions.price_finding(made))
 
 
 def test_places_in_a_range_are_counted_among_all() -> None:
@@ -195,6 +199,24 @@ def test_predictions_are_points_around_a_diagonal() -> None:
     off = [replace(p, predicted_s=3 * p.measured_s) for p in made]
     assert "0 within 1.5" in str(predictions.error_finding(off))
     assert isinstance(predictions.price_table(model, chains), Table)
+
+
+def test_places_above_the_ceiling_are_counted_and_the_furthest_is_named() -> None:
+    low = ChainModel(
+        eager_call_s=1e-6, compiled_call_s=0.0, pass_s={16: 0.0, 1024: 0.0}, arithmetic_s=1e-9
+    )
+    chains = speeds()  # 2.00x and 4.00x with 8 operations
+    found = str(predictions.ceiling_finding(low, chains))
+    assert found.startswith("of the 2 places with a gain, 1 lie above it, most of all 8 operations")
+    assert found.endswith("4.00× where it allows 0.977×")
+    high = replace(low, arithmetic_s=1e-12)
+    assert str(predictions.ceiling_finding(high, chains)).startswith("none of the 2 places")
+
+
+def test_live_and_recorded_places_stand_side_by_side() -> None:
+    flat = known_map("chain", ("2", "8"), (16, 1024), lambda r, c: (1e-3, 1e-3))
+    (row,) = speed_maps.beside_table([speeds()], [flat]).rows
+    assert [str(cell) for cell in row[1:]] == ["2 / 1 / 1", "0 / 0 / 4"]
 
 
 def test_the_bars_of_a_rule_lead_from_eager_to_the_compiled_call() -> None:

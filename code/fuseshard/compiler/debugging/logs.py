@@ -24,7 +24,7 @@ _TRACING = """
 import glob, os
 for path in glob.glob("trace/*.log"):
     with open(path) as file:
-        print(file.read())
+        print(file.read().rstrip())
 """
 # Keys of an event that say where it belongs, not what it is.
 _PLACES = {
@@ -93,7 +93,7 @@ def trace_events(program: str) -> tuple[TraceEvent, ...]:
     payload = 0
     pending: tuple[str, str] | None = None
     for line in _output(program + _TRACING, {"TORCH_TRACE": "trace"}).splitlines():
-        if line.startswith("\t"):
+        if line.startswith("\t") or not line:  # an empty line of a payload has lost its tab
             payload += 1
             continue
         if pending is not None:

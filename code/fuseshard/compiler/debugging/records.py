@@ -54,6 +54,8 @@ class Bisection:
     """what was switched off when the fault went away, e.g. relu"""
     runs: int
     """times that the test was run for it"""
+    sources: int
+    """different C++ sources that those runs wrote"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ import json, sys, warnings
 warnings.simplefilter("ignore")
 import torch
 import torch._inductor.config as config
+from torch._inductor.codecache import CppPythonBindingsCodeCache
 from torch._inductor.compiler_bisector import CompilerBisector
 runs = 0
 def fn(x):
@@ -24,12 +25,13 @@ def test():
     global runs
     runs += 1
     torch._dynamo.reset()
-    with config.patch({{{fault!r}: "accuracy", "force_disable_caches": True}}):
+    with config.patch({{{fault!r}: "accuracy"}}):
         return torch.allclose(torch.compile(fn)(x), fn(x))
 out, sys.stdout = sys.stdout, sys.stderr
 found = CompilerBisector.do_bisect(test)
 sys.stdout = out
-print(json.dumps([found.backend, found.subsystem, found.debug_info, runs]))
+sources = len(CppPythonBindingsCodeCache.cache)
+print(json.dumps([found.backend, found.subsystem, found.debug_info, runs, sources]))
 """
 
 _MINIFY = """
@@ -66,6 +68,9 @@ with open(os.path.join(folder, "repro.py")) as file:
 def bisect_relu(fault: str) -> Bisection:
     """Plant a wrong relu in Inductor and let torch's bisector find it.
 
+    The bisector keeps the cache of compiled graphs out of its runs by itself. Compiled C++ is
+    found again by the hash of its source, so that runs which write the same code share it.
+
     Args:
         fault: Inductor's option that plants it, `blame.FAULT`.
 
@@ -78,9 +83,14 @@ def bisect_relu(fault: str) -> Bisection:
     Source:
         torch._inductor.compiler_bisector. Checked on torch 2.13.
     """
-    backend, subsystem, culprit, runs = json.loads(_last_line(_BISECT.format(fault=fault)))
+    found = json.loads(_last_line(_BISECT.format(fault=fault)))
+    backend, subsystem, culprit, runs, sources = found
     return Bisection(
-        backend=backend, subsystem=subsystem or "", culprit=culprit or "", runs=int(runs)
+        backend=backend,
+        subsystem=subsystem or "",
+        culprit=culprit or "",
+        runs=int(runs),
+        sources=int(sources),
     )
 
 

@@ -40,7 +40,7 @@ class ChainModel:
         return self.eager_s(operations, elements) / self.compiled_s(operations, elements)
 
     def ceiling(self, elements: int) -> float:
-        """Return the speed-up that longer and longer chains come near to, and never exceed."""
+        """Return the speed-up that the model's longer and longer chains come near to."""
         return (self.eager_call_s + self.pass_s[elements]) / (elements * self.arithmetic_s)
 
 
@@ -79,7 +79,7 @@ def fit(chains: SpeedMap) -> tuple[ChainModel, frozenset[tuple[str, int, int]]]:
     eager_call_s = min(eager[size] for size in tiny)
     compiled_call_s = min(_seconds(chains, COMPILED, few, size) for size in tiny)
     passes = {size: max(seconds - eager_call_s, 0.0) for size, seconds in eager.items()}
-    arithmetic_s = (_seconds(chains, COMPILED, many, middle) - compiled_call_s) / (many * middle)
+    arithmetic_s = arithmetic(chains, many, compiled_call_s)
     model = ChainModel(
         eager_call_s=eager_call_s,
         compiled_call_s=compiled_call_s,
@@ -89,6 +89,22 @@ def fit(chains: SpeedMap) -> tuple[ChainModel, frozenset[tuple[str, int, int]]]:
     used = {(EAGER, few, size) for size in chains.columns}
     used |= {(COMPILED, few, size) for size in tiny}
     return model, frozenset(used | {(COMPILED, many, middle)})
+
+
+def arithmetic(chains: SpeedMap, operations: int, compiled_call_s: float) -> float:
+    """Read off one row of a map what an operation on one element in a register costs.
+
+    Args:
+        chains: of the family "chain"; its middle size is used.
+        operations: length of the chain, the map's row.
+        compiled_call_s: seconds of one compiled call on hardly any data.
+
+    Returns:
+        Seconds; below zero where the call's price hides the arithmetic.
+    """
+    middle = chains.columns[len(chains.columns) // 2]
+    worked_s = _seconds(chains, COMPILED, operations, middle) - compiled_call_s
+    return worked_s / (operations * middle)
 
 
 def predictions(chains: SpeedMap) -> tuple[Prediction, ...]:

@@ -142,7 +142,7 @@ def model_map(device: str = "cpu", columns: Sequence[int] | None = None) -> Spee
 def gpu_maps() -> SpeedMaps:
     """Make all four maps on a CUDA GPU, without one analysis that fails there on symbolic sizes."""
     # Private, checked on torch 2.11 and 2.13. In 2.11 the analysis ends MiniGPT's training step
-    # with an AssertionError in tiling_utils.py.
+    # with an AssertionError in tiling_utils.py, of which pytorch#181793 repairs one.
     with torch._inductor.config.patch({"triton.coalesce_tiling_analysis": False}):
         made = [make("cuda") for make in (chain_map, matmul_map, break_map, model_map)]
     # One origin for all: a recording replaces this one, and would miss those further in.

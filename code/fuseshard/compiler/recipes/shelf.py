@@ -5,6 +5,25 @@ from fuseshard.compiler.recipes.records import Recipe
 SAME = "close(fast(x), f(x))"
 """the compiled function gives what the function gives"""
 
+KEPT = """import torch._dynamo.backends.common
+from functorch.compile import make_boxed_func
+from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
+def forward_half(graph, inputs):
+    names.extend(node.name for node in graph.graph.find_nodes(op="output")[0].args[0])
+    return make_boxed_func(graph.forward)
+def backward_half(graph, inputs):
+    return make_boxed_func(graph.forward)
+halves = torch._dynamo.backends.common.aot_autograd(
+    fw_compiler=forward_half, bw_compiler=backward_half, partition_fn=cut
+)
+names = []
+def kept():
+    names.clear()
+    torch.compile(model, backend=halves)(x).sum().backward()
+    return sum(not name.startswith("primals") for name in names)
+"""
+"""counts what the forward half of the model hands over, its result included, inputs left out"""
+
 SECTIONS: dict[str, tuple[Recipe, ...]] = {
     "start": (
         Recipe("function", "fast = torch.compile(f)", f"assert graphs(lambda: {SAME}) == 1"),
@@ -38,9 +57,21 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
             'stance = torch.compiler.set_stance("force_eager")',
             "with stance:\n    assert graphs(lambda: torch.compile(f)(x)) == 0",
         ),
-        Recipe("forget", "torch.compiler.reset()", f"fast = torch.compile(f)\n{SAME}"),
+        Recipe(
+            "forget",
+            "torch.compiler.reset()",
+            "fast = torch.compile(f, backend='eager')\n"
+            "assert [graphs(lambda: fast(x)) for _ in range(2)] == [1, 0]\n"
+            "torch.compiler.reset()\nassert graphs(lambda: fast(x)) == 1",
+        ),
     ),
     "breaks": (
+        Recipe(
+            "count-graphs",
+            'count = torch._dynamo.utils.counters["stats"]["unique_graphs"]',
+            "torch.compile(f, backend='eager')(x)\n"
+            "assert torch._dynamo.utils.counters['stats']['unique_graphs'] == count + 1",
+        ),
         Recipe(
             "count-breaks",
             "report = torch._dynamo.explain(branches)(x)",
@@ -63,6 +94,16 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
             f"fast = torch.compile(f)\nwith patch:\n    assert graphs(lambda: {SAME}) == 1",
         ),
         Recipe(
+            "print",
+            "patch = torch._dynamo.config.patch(reorderable_logging_functions={print})",
+            "import contextlib, io\nsaid = io.StringIO()\n"
+            "def loud(x):\n    y = x.sin()\n    print('here')\n    return y.cos()\n"
+            "fast = torch.compile(loud, backend='eager', fullgraph=True)\n"
+            "raises(lambda: fast(x))\ntorch.compiler.reset()\n"
+            "with patch, contextlib.redirect_stdout(said):\n"
+            "    assert graphs(lambda: fast(x)) == 1\nassert said.getvalue() == 'here\\n'",
+        ),
+        Recipe(
             "error-here",
             "strict = torch._dynamo.error_on_graph_break(True)",
             "fast = torch.compile(branches)\nwith strict:\n    raises(lambda: fast(x))",
@@ -73,6 +114,12 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
             "mark",
             "torch._dynamo.mark_dynamic(x, 0)",
             f"fast = torch.compile(f)\nassert graphs(lambda: ({SAME}, fast(x[:3]))) == 1",
+        ),
+        Recipe(
+            "unbacked",
+            "torch._dynamo.decorators.mark_unbacked(x, 0)",
+            "fast = torch.compile(f, backend='eager')\n"
+            f"assert graphs(lambda: ({SAME}, fast(x[:1]), fast(x[:0]))) == 1",
         ),
         Recipe(
             "dynamic",
@@ -116,12 +163,23 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
         Recipe(
             "tensor-rate",
             "optimizer = torch.optim.SGD(model.parameters(), lr=torch.tensor(0.1))",
-            "assert isinstance(optimizer.param_groups[0]['lr'], torch.Tensor)",
+            "torch.compiler.reset()\nmodel(x).sum().backward()\n"
+            "update = torch.compile(optimizer.step, backend='eager')\nassert graphs(update) == 1\n"
+            "for rate in (0.2, 0.3):\n    optimizer.param_groups[0]['lr'].fill_(rate)\n"
+            "    assert graphs(update) == 0",
+        ),
+        Recipe(
+            "fused",
+            "optimizer = torch.optim.AdamW(model.parameters(), fused=True)",
+            "model(x).sum().backward()\nweight = model.blocks[0].linear.weight\n"
+            "before = weight.detach().clone()\noptimizer.step()\n"
+            "assert optimizer.defaults['fused'] and not torch.equal(weight, before)",
         ),
         Recipe(
             "budget",
             "patch = torch._functorch.config.patch(activation_memory_budget=0.5)",
-            "with patch:\n    assert torch._functorch.config.activation_memory_budget == 0.5",
+            KEPT + "assert kept() == 4\ntorch.compiler.reset()\nwith patch:\n"
+            "    assert kept() == 1",
         ),
     ),
     "time": (
@@ -140,6 +198,12 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
             "artifacts",
             "artifacts = torch.compiler.save_cache_artifacts()",
             "assert artifacts is not None and len(artifacts[0]) > 0",
+        ),
+        Recipe(
+            "bring-artifacts",
+            "torch.compiler.load_cache_artifacts(torch.compiler.save_cache_artifacts()[0])",
+            "data, _ = torch.compiler.save_cache_artifacts()\n"
+            "assert torch.compiler.load_cache_artifacts(data) is not None",
         ),
         Recipe(
             "region",
@@ -168,6 +232,13 @@ SECTIONS: dict[str, tuple[Recipe, ...]] = {
             "written-code",
             "_, code = torch._inductor.utils.run_and_get_code(torch.compile(f), x)",
             "assert 'def call' in code[0]",
+        ),
+        Recipe(
+            "roundings",
+            "patch = torch._inductor.config.patch(emulate_precision_casts=True)",
+            "f = lambda x: (x.sin() * x - 0.75).exp()\nlow = torch.randn(1000).bfloat16()\n"
+            "with patch:\n    assert torch.equal(torch.compile(f)(low), f(low))\n"
+            "torch.compiler.reset()\nassert not torch.equal(torch.compile(f)(low), f(low))",
         ),
         Recipe(
             "repeatable",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from fuseshard import palette
 from fuseshard.compiler.debugging.records import Minified, Trial, UlpCount
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import number
+from fuseshard.show.numbers import duration, number
 from fuseshard.show.records import Figure, Source, Table
 from fuseshard.show.sources import annotated_source
 from fuseshard.show.tables import TableBuilder
@@ -31,6 +31,25 @@ def trials_table(name: str, trials: Sequence[Trial]) -> Table:
     table.code(word("Tried"), [trial.name for trial in trials])
     table.texts(word("Outcome"), [endings[trial.ending] for trial in trials])
     table.texts(word("Largest difference"), [plain(trial.detail or "—") for trial in trials])
+    return table.build()
+
+
+def price_table(runs: Mapping[str, tuple[int, float]]) -> Table:
+    """Show what each way to find a fault ran, and how long it took.
+
+    Args:
+        runs: "ladder", "bisector" or "minifier" -> trials, and seconds with all that they need.
+    """
+    ways = {
+        "ladder": (word("ladder"), word("the stage")),
+        "bisector": (word("bisector"), word("the operator")),
+        "minifier": (word("minifier"), word("a program to send")),
+    }
+    table = TableBuilder("prices", word("Three ways to look, as they ran on this page."))
+    table.texts(word("Way"), [ways[name][0] for name in runs])
+    table.texts(word("It finds"), [ways[name][1] for name in runs])
+    table.counts(word("Trials"), [trials for trials, _ in runs.values()])
+    table.texts(word("Time"), [plain(duration(seconds)) for _, seconds in runs.values()])
     return table.build()
 
 

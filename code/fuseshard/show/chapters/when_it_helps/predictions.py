@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.chain_model import ChainModel, Prediction
-from fuseshard.compiler.ledger.records import COMPILED, EAGER, SpeedMap
+from fuseshard.compiler.ledger.records import COMPILED, EAGER, SpeedMap, SpeedMaps
 from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.when_it_helps.map_words import column_in_sentence, row_in_sentence
 from fuseshard.show.charts.variants import known_variants
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -125,6 +127,56 @@ def side_finding(model: ChainModel, chains: SpeedMap) -> Word:
         "of the {n} places where a difference was measured, the model names the winner in {right}",
         n=len(decided),
         right=len(right),
+    )
+
+
+def ceiling_finding(model: ChainModel, chains: SpeedMap) -> Word:
+    """Say in a clause how many places of a map of chains lie above the model's ceiling.
+
+    Args:
+        model: by `chain_model.fit`.
+        chains: what it is held against.
+    """
+    faster = [cell for cell in chains.cells if cell.comparison.verdict == "faster"]
+    over = [
+        cell
+        for cell in faster
+        if cell.comparison.ratio.speedup_low > model.ceiling(cell.column) > 0
+    ]
+    if not over:
+        return word("none of the {n} places with a gain lies above it", n=len(faster))
+    best = max(over, key=lambda cell: cell.comparison.ratio.speedup / model.ceiling(cell.column))
+    return word(
+        "of the {n} places with a gain, {over} lie above it, most of all {row} on {column}: "
+        "{speedup} where it allows {ceiling}",
+        n=len(faster),
+        over=len(over),
+        row=row_in_sentence("chain", best.row),
+        column=column_in_sentence("chain", best.column),
+        speedup=factor(best.comparison.ratio.speedup),
+        ceiling=factor(model.ceiling(best.column)),
+    )
+
+
+def price_finding(maps: SpeedMaps | None) -> Word:
+    """Say in a clause what one eager operation takes with few and with many elements.
+
+    Args:
+        maps: recorded; None if they aren't yet.
+    """
+    if maps is None:
+        return nothing_recorded()
+    chains = next(one for one in maps.maps if one.family == "chain")
+    row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
+    seconds = [
+        chains.cell(row, elements).comparison[EAGER].median_s / int(row) for elements in (few, many)
+    ]
+    return word(
+        "one eager operation takes {short} with {few} elements and {long} with {many}",
+        short=duration(seconds[0]),
+        few=number(few),
+        long=duration(seconds[1]),
+        many=number(many),
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, MapCell, SpeedMap, SpeedMaps
-from fuseshard.measure.records import Ratio
+from fuseshard.measure.records import Ratio, Verdict
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.when_it_helps.map_words import (
     column_in_sentence,
@@ -21,8 +22,8 @@ from fuseshard.show.charts.comparison import finding
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.recorded import HasResult, record_it
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -54,7 +55,9 @@ def recorded_chooser(outcome: HasResult[SpeedMaps]) -> Choice | Word:
         outcome: of the experiment, called on any machine.
     """
     if outcome.available is not None:
-        return map_chooser(outcome.available.maps, name="speed-maps-gpu")
+        made = outcome.available  # one origin for all four: each figure has to name it
+        maps = [replace(one, origin=made.origin) for one in made.maps]
+        return map_chooser(maps, name="speed-maps-gpu")
     return record_it(outcome.experiment_id)
 
 
@@ -130,6 +133,26 @@ def _error(cell: MapCell, variant: str) -> float:
     return cell.eager_error if variant == EAGER else cell.error
 
 
+def beside_table(live: Sequence[SpeedMap], recorded: Sequence[SpeedMap]) -> Table:
+    """Count the places where compiling wins and loses, on this machine and on the recorded GPU.
+
+    Args:
+        live: maps of this build.
+        recorded: maps of the same families, in the same order.
+    """
+    table = TableBuilder(
+        "maps-beside",
+        word("Places: compiled faster / compiled slower / no difference measured."),
+    )
+    table.texts(word("Family"), [family_title(one.family) for one in live])
+    order: tuple[Verdict, ...] = ("faster", "slower", "no difference measured")
+    for title, maps in ((word("here"), live), (word("on the GPU"), recorded)):
+        counted = [one.verdicts() for one in maps]
+        cells = [" / ".join(str(count[verdict]) for verdict in order) for count in counted]
+        table.texts(title, [plain(cell) for cell in cells])
+    return table.build()
+
+
 def counts_finding(speeds: SpeedMap) -> Word:
     """Say in a clause in how many places of a map compiling wins, loses, or does neither."""
     counted = speeds.verdicts()
@@ -203,28 +226,6 @@ def count_between(
     cells = [cell for cell in speeds.cells if cell.row in rows]
     inside = [cell for cell in cells if cell.speedup and low <= cell.speedup <= high]
     return len(inside), len(cells)
-
-
-def price_finding(maps: SpeedMaps | None) -> Word:
-    """Say in a clause what one eager operation takes with few and with many elements.
-
-    Args:
-        maps: recorded; None if they aren't yet.
-    """
-    if maps is None:
-        return nothing_recorded()
-    chains = next(one for one in maps.maps if one.family == "chain")
-    row, few, many = chains.rows[0], chains.columns[0], chains.columns[-1]
-    seconds = [
-        chains.cell(row, elements).comparison[EAGER].median_s / int(row) for elements in (few, many)
-    ]
-    return word(
-        "one eager operation takes {short} with {few} elements and {long} with {many}",
-        short=duration(seconds[0]),
-        few=number(few),
-        long=duration(seconds[1]),
-        many=number(many),
-    )
 
 
 def _spoken(cell: MapCell) -> Word | str:
