@@ -34,7 +34,7 @@ def path_variants() -> dict[str, Variant]:
         "captured": Variant(
             word("captured by Dynamo, run eagerly"),
             _CAPTURED,
-            word("the captured graph, run eagerly"),
+            word("the captured graph run eagerly"),
         ),
         "written": Variant(
             word("written module alone"), _WRITTEN, word("the written module alone")
@@ -83,8 +83,8 @@ def guard_finding(paths: Comparison) -> Word:
     ratio = paired_ratio(paths["unguarded"].rounds_s, paths["compiled"].rounds_s)
     if ratio.verdict == "slower":
         share = 100 * (1 - 1 / ratio.median)
-        return word("guards are {share} % of it", share=number(share, 2))
-    return word("the guards are too small a part of it to be measured")
+        return word("guards are {share} % of the call", share=number(share, 2))
+    return word("the guards are too small a part of the call to be measured")
 
 
 def run_finding(first_call_s: float) -> Word:

@@ -187,12 +187,12 @@ def cell_finding(cell: MapCell) -> Word:
 
 
 def range_finding(speeds: SpeedMap, row: str) -> Word:
-    """Say in a clause from what to what the speed-up of a row goes, from its first column on."""
+    """Say after "the speed-up is" what it is in the first and in the last column of a row."""
     cells = [speeds.cell(row, column) for column in speeds.columns]
     if all(cell.speedup is None for cell in cells):
-        return word("no difference measured at any size")
+        return word("indistinguishable from 1 at every size")
     return word(
-        "from {first} at {low} to {last} at {high}",
+        "{first} at {low} and {last} at {high}",
         first=_spoken(cells[0]),
         low=column_in_sentence(speeds.family, cells[0].column),
         last=_spoken(cells[-1]),
@@ -230,7 +230,7 @@ def count_between(
 
 def _spoken(cell: MapCell) -> Word | str:
     if cell.speedup is None:
-        return word("no measured difference")
+        return word("indistinguishable from 1")
     return factor(cell.speedup)
 
 
