@@ -13,9 +13,11 @@ from fuseshard.compiler.planning.measured import (
     SETTINGS,
     memory_use,
     module_use,
+    outcomes,
     plan_checks,
     program_uses,
     result_of,
+    setting_uses,
     text_of,
 )
 from fuseshard.compiler.planning.plans import lifetimes, planned
@@ -52,12 +54,19 @@ def test_the_text_tells_what_the_allocator_sees(setting: str) -> None:
 def test_our_plan_changes_no_bit_and_a_reckless_one_does() -> None:
     program = programs()["gated"]
     text = text_of(program, "nothing")
-    expected = result_of(text, program)
-    plan = take_over(lifetimes(text))
-    assert len(plan) == 2
-    assert torch.equal(result_of(planned(text, plan), program), expected)
-    reckless = result_of(planned(text, {"buf1": "buf0"}), program)
-    assert not torch.allclose(reckless, expected)
+    ours = take_over(lifetimes(text))
+    tried = {"by hand": ours, "reckless": {"buf1": "buf0"}}
+    by_hand, reckless = outcomes(text, program, tried)
+    assert (by_hand.plan, by_hand.handed_on, by_hand.difference) == ("by hand", 2, 0)
+    assert (reckless.plan, reckless.handed_on) == ("reckless", 1)
+    assert reckless.difference > 1e-3
+    assert torch.equal(result_of(planned(text, ours), program), result_of(text, program))
+
+
+def test_uses_are_those_of_eager_mode_and_of_each_module() -> None:
+    program = programs()["pointwise"]
+    found = setting_uses(program, {"default": text_of(program, "default")})
+    assert [(way, use.allocations) for way, use in found.items()] == [("eager", 9), ("default", 1)]
 
 
 def test_the_planner_decides_as_torch_does() -> None:

@@ -100,6 +100,14 @@ def test_no_group_grows_beyond_the_limit(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sorted(len(group.nodes) for group in by_hand.schedule(readers)) == [2, 3]
 
 
+def test_side_by_side_a_group_ends_where_inductors_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    readers = decisions(lambda x: tuple(x * k for k in range(2, 20)), torch.ones(64))
+    assert programs.groups_by_hand(readers) == programs.groups_of(readers)
+    assert max(len(group) for group in readers.groups) == by_hand.MAX_HORIZONTAL_NODES
+    monkeypatch.setattr(by_hand, "MAX_HORIZONTAL_NODES", by_hand.MAX_NODES)
+    assert programs.groups_by_hand(readers) != programs.groups_of(readers)
+
+
 def test_groups_come_in_an_order_in_which_they_can_run() -> None:
     exhibit = programs.cycle
     schedule = decisions(exhibit, *programs.example(exhibit))

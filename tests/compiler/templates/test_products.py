@@ -81,6 +81,11 @@ def test_layer_norm_is_one_kernel_of_several_passes(training: bool, calls: int) 
     assert 1 < found.table_passes < found.row_loops
 
 
+def test_without_vectors_the_passes_share_one_loop_over_rows() -> None:
+    found = passes(training=False, vectors=False)
+    assert (found.row_loops, found.table_passes) == (1, 3)
+
+
 def test_every_way_computes_the_same() -> None:
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(12, 16), nn.ReLU()).requires_grad_(False)

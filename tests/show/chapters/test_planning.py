@@ -2,7 +2,14 @@
 
 import pytest
 
-from fuseshard.compiler.planning.records import MemoryUse, Moment, PlanCheck, ProgramUse, Timeline
+from fuseshard.compiler.planning.records import (
+    MemoryUse,
+    Moment,
+    Outcome,
+    PlanCheck,
+    ProgramUse,
+    Timeline,
+)
 from fuseshard.show.chapters.planning import memory, verdicts
 from fuseshard.show.records import Figure, Number
 
@@ -20,8 +27,10 @@ def line(*kib: int) -> Timeline:
 
 
 def program(name: str, *allocations: int) -> ProgramUse:
-    eager, fused, default, pooled = (use(count, 8) for count in allocations)
-    return ProgramUse(name=name, eager=eager, fused=fused, default=default, pooled=pooled)
+    eager, fused, handed, default, pooled = (use(count, 8) for count in allocations)
+    return ProgramUse(
+        name=name, eager=eager, fused=fused, handed=handed, default=default, pooled=pooled
+    )
 
 
 def test_each_setting_is_drawn_with_its_peak_and_against_no_reuse() -> None:
@@ -55,7 +64,7 @@ def test_checks_and_comments_are_left_out() -> None:
 
 
 def test_the_finding_splits_what_was_saved() -> None:
-    uses = [program("products", 4, 4, 2, 2), program("pointwise", 9, 1, 1, 1)]
+    uses = [program("products", 4, 4, 3, 2, 2), program("pointwise", 9, 1, 1, 1, 1)]
     found = str(verdicts.saving_finding(uses))
     assert found == ("of 13 allocations in eager mode, fusion saves 8 and reuse another 2")
     assert [str(label) for label, _ in verdicts.program_chooser(uses).options] == [
@@ -80,5 +89,9 @@ def test_a_planner_that_decides_otherwise_is_shown(by_torch: dict[str, str], sho
 
 
 def test_outcomes_name_their_plans() -> None:
-    table = verdicts.outcome_table([("by hand", 2, 0.0), ("reckless", 1, 1.5)])
+    outcomes = [
+        Outcome(plan="by hand", handed_on=2, difference=0.0),
+        Outcome(plan="reckless", handed_on=1, difference=1.5),
+    ]
+    table = verdicts.outcome_table(outcomes)
     assert [str(row[0]).split(":")[0] for row in table.rows] == ["ours", "reckless"]

@@ -85,11 +85,22 @@ def test_the_block_is_read_from_the_template() -> None:
 
 def test_passes_name_their_mode() -> None:
     found = [
-        Passes(training=mode, library_calls=1, kernels=1, row_loops=4, table_passes=3)
-        for mode in (True, False)
+        Passes(
+            training=training,
+            vectors=vectors,
+            library_calls=1,
+            kernels=1,
+            row_loops=4,
+            table_passes=3,
+        )
+        for training, vectors in ((True, True), (False, True), (False, False))
     ]
     rows = products.passes_table(found).rows
-    assert [str(row[0]) for row in rows] == ["training", "evaluation"]
+    assert [str(row[0]) for row in rows] == [
+        "training",
+        "evaluation",
+        "evaluation, without vectors",
+    ]
 
 
 def test_the_faster_candidate_is_the_chosen_one() -> None:

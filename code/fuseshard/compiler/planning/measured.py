@@ -12,9 +12,9 @@ from torch.profiler import ProfilerActivity, profile
 from fuseshard.compiler.eager.profiling import PROFILER
 from fuseshard.compiler.inductor import load
 from fuseshard.compiler.planning.by_hand import live_bytes, pack, take_over
-from fuseshard.compiler.planning.plans import lifetimes, pool_bytes, torch_take_overs
+from fuseshard.compiler.planning.plans import lifetimes, planned, pool_bytes, torch_take_overs
 from fuseshard.compiler.planning.programs import Program
-from fuseshard.compiler.planning.records import MemoryUse, PlanCheck, ProgramUse
+from fuseshard.compiler.planning.records import MemoryUse, Outcome, PlanCheck, ProgramUse
 from fuseshard.compiler.planning.timeline import timeline
 from fuseshard.compiler.planning.written import module_text
 from fuseshard.compiler.stderr import native_lines_dropped
@@ -77,6 +77,42 @@ def module_use(source: str, program: Program) -> MemoryUse:
     return memory_use(functools.partial(_call, call, program))
 
 
+def setting_uses(program: Program, texts: Mapping[str, str]) -> dict[str, MemoryUse]:
+    """Run a program eagerly and as each of its modules, and count what each asks for.
+
+    Args:
+        program: that all the modules were written for.
+        texts: setting -> module.
+
+    Returns:
+        "eager", then the settings.
+    """
+    modules = {setting: module_use(text, program) for setting, text in texts.items()}
+    return {"eager": memory_use(program), **modules}
+
+
+def outcomes(
+    source: str, program: Program, tried: Mapping[str, Mapping[str, str]]
+) -> tuple[Outcome, ...]:
+    """Put plans into a module's text, run it, and compare with the module as it was.
+
+    Args:
+        source: a module that reuses nothing.
+        program: the one that it was written for.
+        tried: name of a plan -> new buffer -> buffer whose memory it takes over.
+    """
+    expected = result_of(source, program)
+    results = {name: result_of(planned(source, taken), program) for name, taken in tried.items()}
+    return tuple(
+        Outcome(
+            plan=name,
+            handed_on=len(tried[name]),
+            difference=float((result - expected).abs().max()),
+        )
+        for name, result in results.items()
+    )
+
+
 def result_of(source: str, program: Program) -> Any:
     """Load a module and return what it computes from a program's arguments."""
     return _call(load(source), program)[0]
@@ -100,6 +136,7 @@ def program_uses(programs: Mapping[str, Program]) -> tuple[ProgramUse, ...]:
             name=name,
             eager=memory_use(program),
             fused=timeline(text_of(program, "nothing")).use,
+            handed=timeline(text_of(program, "hand on")).use,
             default=timeline(text_of(program, "default")).use,
             pooled=timeline(text_of(program, "pool")).use,
         )

@@ -46,6 +46,11 @@ class Timeline:
         """Names of the functions called, in order."""
         return tuple(m.names[0] for m in self.moments if m.deed == "call")
 
+    @property
+    def live_at_calls(self) -> tuple[int, ...]:
+        """Bytes of buffers alive while each of those functions runs."""
+        return tuple(m.live_bytes for m in self.moments if m.deed == "call")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Buffer:
@@ -84,10 +89,23 @@ class ProgramUse:
     """measured"""
     fused: MemoryUse
     """compiled, both kinds of reuse switched off"""
+    handed: MemoryUse
+    """compiled, dead memory handed on, no kernel in place"""
     default: MemoryUse
     """compiled as torch does it by itself"""
     pooled: MemoryUse
     """compiled with memory_planning"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A plan, put into the text of a module that reuses nothing, and run."""
+
+    plan: str
+    handed_on: int
+    """buffers that take over memory"""
+    difference: float
+    """largest absolute difference from what the module computes without it"""
 
 
 @dataclass(frozen=True, kw_only=True)

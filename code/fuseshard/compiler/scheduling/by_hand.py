@@ -2,7 +2,6 @@
 
 Read in torch's scheduler.py, choices.py and codegen/cpp.py, torch 2.13. Left out are the rules on
 peak memory and on templates, and the one by which 16 times the bytes win over equal kinds.
-Torch goes through all pairs in rounds; this takes the best pair, and then looks at all again.
 """
 
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from math import prod
 from fuseshard.compiler.scheduling.records import Access, Node
 
 MIN_SHARED_BYTES, MAX_NODES, MAX_DISTANCE = 10, 64, 64
+MAX_HORIZONTAL_NODES = 16  # of the C++ backend
 Loops = tuple[tuple[int, ...], tuple[int, ...]]
 
 
@@ -45,7 +45,7 @@ class Group:
 
 
 def schedule(nodes: Sequence[Node], *, cycles: bool = False, ranges: bool = True) -> list[Group]:
-    """Fuse the pair that saves most, again and again, until no pair may be fused.
+    """Fuse pairs in rounds, the one that saves most first, until no pair may be fused.
 
     Args:
         nodes: before fusion, in an order in which they could run.
@@ -56,17 +56,23 @@ def schedule(nodes: Sequence[Node], *, cycles: bool = False, ranges: bool = True
         The groups, in an order in which they could run.
     """
     groups = [Group((n,), (i,), ((n.ranges, n.reduced),)) for i, n in enumerate(nodes)]
+
+    def allowed(a: Group, b: Group) -> Group | None:
+        fused = fuse(a, b, ranges=ranges)
+        return fused if fused and (cycles or not detour(a, b, groups)) else None
+
     while True:
         pairs = [(a, b) for i, a in enumerate(groups) for b in groups[i + 1 :]]
-        allowed = [
-            (fused.depth == 0, *score(a, b), a, b, fused)
-            for a, b in pairs
-            if (fused := fuse(a, b, ranges=ranges)) and (cycles or not detour(a, b, groups))
-        ]
-        if not allowed:
+        options = [(a, b, fused) for a, b in pairs if (fused := allowed(a, b))]
+        if not options:
             return groups
-        *_, a, b, fused = max(allowed, key=lambda option: option[:4])
-        groups = in_order([fused, *(group for group in groups if group not in (a, b))])
+        nests_first = min(fused.depth > 0 for *_, fused in options)
+        turn = [(a, b) for a, b, fused in options if (fused.depth > 0) == nests_first]
+        for pair in sorted(turn, key=lambda pair: score(*pair), reverse=True):
+            # Either of the two may have been fused since, in this very round.
+            a, b = (next(g for g in groups if set(old.nodes) <= set(g.nodes)) for old in pair)
+            if a is not b and (fused := allowed(a, b)):
+                groups = in_order([fused, *(group for group in groups if group not in (a, b))])
 
 
 def score(a: Group, b: Group) -> tuple[bool, int, int]:
@@ -86,7 +92,7 @@ def fuse(a: Group, b: Group, *, ranges: bool) -> Group | None:
     vertical = depends(b, a)
     if vertical and not all(matches(read, a.writes) for read in b.reads):
         return None  # b needs elements of a that this step has not made
-    if not vertical and (shared_bytes < MIN_SHARED_BYTES or distance(a, b) > MAX_DISTANCE):
+    if not vertical and (shared_bytes < MIN_SHARED_BYTES or is_large(a, b)):
         return None
     nest = None if vertical and a.reduces and ranges else one_nest(a, b)
     if nest or not ranges:
@@ -127,6 +133,11 @@ def matches(read: Access, writes: set[Access]) -> bool:
         write.index == read.index and read.sizes[: len(write.sizes)] == write.sizes
         for write in same
     )
+
+
+def is_large(a: Group, b: Group) -> bool:
+    """Tell whether two groups are too many nodes, or too far apart, to stand side by side."""
+    return len(a.nodes + b.nodes) > MAX_HORIZONTAL_NODES or distance(a, b) > MAX_DISTANCE
 
 
 def distance(a: Group, b: Group) -> int:

@@ -21,7 +21,8 @@ Pair = tuple[Tensor, Tensor]
 
 def chain(x: Tensor) -> Tensor:
     """Compute four operations, one after the other, element by element."""
-    return torch.sigmoid(torch.relu(x * 2 + 1))
+    y = torch.relu(x * 2 + 1)
+    return torch.sigmoid(y)
 
 
 def siblings(x: Tensor) -> Pair:
@@ -36,7 +37,7 @@ def softmax(x: Tensor) -> Tensor:
 
 def moments(x: Tensor) -> Pair:
     """Reduce each row twice."""
-    return x.mean(dim=1), (x * x).mean(dim=1)
+    return x.mean(1), (x * x).mean(1)
 
 
 def matmul(x: Tensor, w: Tensor) -> Tensor:
@@ -80,7 +81,8 @@ def slices(x: Tensor) -> Pair:
 
 def joined(x: Tensor, z: Tensor) -> Tensor:
     """Join two tables, each computed from an input of its own."""
-    return torch.cat([x * 2, z + 1], dim=1)
+    parts = [x * 2, z + 1]
+    return torch.cat(parts, dim=1)
 
 
 def detour(x: Tensor, w: Tensor) -> Pair:

@@ -49,7 +49,7 @@ def settings_tried(elements: int = 1 << 20) -> dict[str, Schedule]:
     }
 
 
-def chain_sweep(*, budget_s: float = 6.0) -> Sweep:
+def chain_sweep(*, budget_s: float = 4.0) -> Sweep:
     """Time the chain eager, compiled with a nest an operation, and fused, at growing sizes.
 
     Args:

@@ -82,20 +82,23 @@ def place_of(source: str) -> Place:
     return "library" if _FUSED_ARGUMENT.search(source) else "kernel"
 
 
-def passes(*, training: bool) -> Passes:
+def passes(*, training: bool, vectors: bool = True) -> Passes:
     """Have linear layer, layer norm and dropout written, and count loops.
 
     Args:
         training: whether dropout drops anything; gradients aren't recorded either way.
+        vectors: False has the kernel written for one number at a time.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         layers = nn.Sequential(nn.Linear(WIDTH, WIDE), nn.LayerNorm(WIDE), nn.Dropout(0.1))
     rows = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0))
-    source = module_text(layers.train(training).requires_grad_(False), rows)
+    settings: dict[str, Any] = {} if vectors else {"cpp.simdlen": 1}
+    source = module_text(layers.train(training).requires_grad_(False), rows, **settings)
     written = kernels(source)
     return Passes(
         training=training,
+        vectors=vectors,
         library_calls=len(library_calls(source)),
         kernels=len(written),
         row_loops=sum(kernel.code.count(_ROW_LOOP) for kernel in written),

@@ -43,6 +43,8 @@ class Passes:
     """Linear layer, layer norm and dropout in one module."""
 
     training: bool
+    vectors: bool
+    """whether the kernel may use vector instructions"""
     library_calls: int
     kernels: int
     row_loops: int

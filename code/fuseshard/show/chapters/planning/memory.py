@@ -87,7 +87,12 @@ def _live_figure(setting: str, timeline: Timeline, reference: Timeline, top: flo
     drawing.x_axis(word("call"), dtick=1)
     drawing.y_axis(word("live memory (KiB)"), range=[0, top * 1.1])
     drawing.bars(
-        name, steps, live, palette.COMPILED, hover=[f"{number(value)} KiB" for value in live]
+        name,
+        steps,
+        live,
+        palette.COMPILED,
+        hover=[f"{number(value)} KiB" for value in live],
+        opacity=0.5,  # the dotted line has to be seen in front of the bars
     )
     if setting != "nothing":
         drawing.line(setting_words()["nothing"], steps, before, palette.FORMULA)
@@ -117,7 +122,7 @@ def _live_table(setting: str, timeline: Timeline, live: list[float]) -> Table:
 
 
 def _live_kib(timeline: Timeline) -> list[float]:
-    return [moment.live_bytes / KIB for moment in timeline.moments if moment.deed == "call"]
+    return [num_bytes / KIB for num_bytes in timeline.live_at_calls]
 
 
 def setting_table(worked_out: Mapping[str, MemoryUse], measured: Mapping[str, MemoryUse]) -> Table:

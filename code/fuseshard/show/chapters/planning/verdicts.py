@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fuseshard.compiler.planning.records import PlanCheck, ProgramUse
+from fuseshard.compiler.planning.records import Outcome, PlanCheck, ProgramUse
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
@@ -41,7 +41,8 @@ def _allocation_table(uses: Sequence[ProgramUse]) -> Table:
     table.texts(word("Program"), [names[use.name] for use in uses])
     table.counts(word("eager"), [use.eager.allocations for use in uses])
     table.counts(word("fused, no reuse"), [use.fused.allocations for use in uses])
-    table.counts(word("fused, default"), [use.default.allocations for use in uses])
+    table.counts(word("only handing on"), [use.handed.allocations for use in uses])
+    table.counts(word("default"), [use.default.allocations for use in uses])
     table.counts(word("with pools"), [use.pooled.allocations for use in uses])
     return table.build()
 
@@ -53,7 +54,8 @@ def _peak_table(uses: Sequence[ProgramUse]) -> Table:
     table.texts(word("Program"), [names[use.name] for use in uses])
     _sizes(table, word("eager"), [use.eager.peak_bytes for use in uses])
     _sizes(table, word("fused, no reuse"), [use.fused.peak_bytes for use in uses])
-    _sizes(table, word("fused, default"), [use.default.peak_bytes for use in uses])
+    _sizes(table, word("only handing on"), [use.handed.peak_bytes for use in uses])
+    _sizes(table, word("default"), [use.default.peak_bytes for use in uses])
     _sizes(table, word("with pools"), [use.pooled.peak_bytes for use in uses])
     return table.build()
 
@@ -91,20 +93,20 @@ def plan_table(checks: Sequence[PlanCheck]) -> Table:
     return table.build()
 
 
-def outcome_table(rows: Sequence[tuple[str, int, float]]) -> Table:
+def outcome_table(outcomes: Sequence[Outcome]) -> Table:
     """Show what the module computes under a plan, against the module that reuses nothing.
 
     Args:
-        rows: plan ("by hand" or "reckless"), buffers handed on, largest difference.
+        outcomes: of the plans "by hand" and "reckless".
     """
     names = {
         "by hand": word("ours: only the dead hand on"),
         "reckless": word("reckless: the gate is overwritten"),
     }
     table = TableBuilder("plan-outcomes", word("A plan, put into the text and run."))
-    table.texts(word("Plan"), [names[name] for name, _, _ in rows])
-    table.counts(word("Handed on"), [taken for _, taken, _ in rows])
-    table.numbers(word("Largest difference"), [difference for _, _, difference in rows])
+    table.texts(word("Plan"), [names[one.plan] for one in outcomes])
+    table.counts(word("Handed on"), [one.handed_on for one in outcomes])
+    table.numbers(word("Largest difference"), [one.difference for one in outcomes])
     return table.build()
 
 

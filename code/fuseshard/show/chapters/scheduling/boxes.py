@@ -49,7 +49,7 @@ def gallery(exhibits: Mapping[str, Exhibit]) -> Choice:
         (word("{name}: {what}", name=name, what=program_word(name)), boxes(name, exhibit))
         for name, exhibit in exhibits.items()
     ]
-    start = list(exhibits).index("softmax") if "softmax" in exhibits else 0
+    start = list(exhibits).index("detour") if "detour" in exhibits else 0
     return choose("fusion-gallery", word("Program"), options, start=start)
 
 

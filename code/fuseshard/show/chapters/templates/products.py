@@ -139,8 +139,12 @@ def passes_table(found: Sequence[Passes]) -> Table:
     """Count what Inductor makes of linear layer, layer norm and dropout."""
     caption = word("Linear layer, layer norm, dropout: calls, kernels, and loops in the kernel.")
     table = TableBuilder("norm-passes", caption)
-    modes = {True: word("training"), False: word("evaluation")}
-    table.texts(word("Mode"), [modes[one.training] for one in found])
+    modes = {
+        (True, True): word("training"),
+        (False, True): word("evaluation"),
+        (False, False): word("evaluation, without vectors"),
+    }
+    table.texts(word("Mode"), [modes[one.training, one.vectors] for one in found])
     table.counts(word("Library calls"), [one.library_calls for one in found])
     table.counts(word("Kernels"), [one.kernels for one in found])
     table.counts(word("Loops over the rows"), [one.row_loops for one in found])

@@ -105,11 +105,11 @@ def first_call_table(sizes: Sequence[GemmSize]) -> Table:
     """Show the first call of each way at each size."""
     known = ways()
     names = list(sizes[0].first_calls_s)
-    caption = word("Seconds of the first call, nothing taken from a cache.")
+    caption = word("The first call, with nothing taken from a cache.")
     table = TableBuilder("gemm-first-calls", caption)
     table.texts(word("Rows"), [plain(number(size.rows)) for size in sizes])
     for name in names:
-        table.seconds(known[name].label, [size.first_calls_s[name] for size in sizes])
+        table.numbers(known[name].label, [size.first_calls_s[name] for size in sizes], "s")
     return table.build(origin=origin_line(sizes[0].comparison.origin))
 
 
