@@ -26,6 +26,8 @@ from fuseshard.show.words import plain, word
 _CODE_PX, _NODE_PX, _PAD_PX, _GAP_PX, _REASON_PX = 17, 44, 8, 12, 17
 _LEFT, _RIGHT, _LEVEL = 0.0, 0.48, 0.025
 """of the figure's width: the frames' sides, and from one bracket to the next"""
+_RIGHT_ALONE = 0.95
+"""right side of the frames where no bracket needs the room"""
 _MONO = "SFMono-Regular, Menlo, Consolas, 'Liberation Mono', monospace"
 
 
@@ -75,9 +77,10 @@ def boxes(name: str, exhibit: Exhibit) -> Figure:
     for row, line in enumerate(code):
         if line.strip():
             _write(drawing, 0.0, row * _CODE_PX + 8, line, font={"family": _MONO, "size": 12})
+    apart = refusals(schedule)
     for group, place in zip(groups, tops, strict=True):
-        _draw_group(drawing, group, place)
-    _draw_refusals(drawing, refusals(schedule), groups, tops)
+        _draw_group(drawing, group, place, _RIGHT if apart else _RIGHT_ALONE)
+    _draw_refusals(drawing, apart, groups, tops)
     # Plotly draws no axes without a trace.
     drawing.trace(type="scatter", x=[0.0], y=[0.0], mode="markers", marker={"opacity": 0})
     return drawing.build(
@@ -143,7 +146,7 @@ def _places(groups: list[list[Node]], top: int) -> tuple[list[int], int]:
     return tops, top - _GAP_PX + _PAD_PX
 
 
-def _draw_group(drawing: FigureBuilder, group: list[Node], top: int) -> None:
+def _draw_group(drawing: FigureBuilder, group: list[Node], top: int, right: float) -> None:
     """Draw a frame with the boxes of its nodes."""
     is_extern = group[0].kind == "extern"
     bottom = top + len(group) * _NODE_PX + 2 * _PAD_PX
@@ -152,7 +155,7 @@ def _draw_group(drawing: FigureBuilder, group: list[Node], top: int) -> None:
         "fillcolor": palette.CLEAR if is_extern else palette.COMPILED.band,
         "line": {"color": colour, "width": 2, "dash": "dot" if is_extern else "solid"},
     }
-    _box(drawing, (_LEFT, _RIGHT), (top, bottom), frame)
+    _box(drawing, (_LEFT, right), (top, bottom), frame)
     for row, node in enumerate(group):
         middle = top + _PAD_PX + (row + 0.5) * _NODE_PX
         if len(group) > 1:
@@ -161,7 +164,7 @@ def _draw_group(drawing: FigureBuilder, group: list[Node], top: int) -> None:
                 "fillcolor": palette.CLEAR,
             }
             sides = (middle - _NODE_PX / 2 + 2, middle + _NODE_PX / 2 - 2)
-            _box(drawing, (_LEFT + 0.015, _RIGHT - 0.015), sides, inner)
+            _box(drawing, (_LEFT + 0.015, right - 0.015), sides, inner)
         _write(drawing, _LEFT + 0.03, middle - 8, f"<b>{', '.join(node.ops)}</b>")
         if is_extern:
             drawing.note(_LEFT + 0.03, middle + 9, word("library"), **_text())
