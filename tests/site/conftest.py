@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Request, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Page,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)
 
 from tests.site.site import BUILD, Site, is_up_to_date, jb_build, served
 
@@ -24,7 +32,10 @@ ARGUMENTS = [
 LEFT = "net::ERR_ABORTED"
 """what becomes of a request, such as that for the icon, when the next page is opened meanwhile"""
 
-PAGE_TIMEOUT_MS = 20_000
+PAGE_TIMEOUT_MS = 90_000
+"""far above what any page takes, so that a slow machine doesn't fail a right site"""
+
+expect.set_options(timeout=PAGE_TIMEOUT_MS)
 WEIGHTS = pytest.StashKey[dict[str, int]]()
 
 
