@@ -8,7 +8,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.site.conftest import WEIGHTS, Visit, watched
 from tests.site.site import Site
 
-pytestmark = [pytest.mark.build, pytest.mark.browser]
+# Most of these visit every page of both editions.
+pytestmark = [pytest.mark.build, pytest.mark.browser, pytest.mark.timeout(900)]
 
 FIGURE = "figure.fs-figure"
 CHOICE = ".fs-choice"
