@@ -133,15 +133,22 @@ def _hooks(log: _Log) -> Iterator[None]:
 
 
 @contextmanager
-def source_kept(source: list[str]) -> Iterator[None]:
+def source_kept(source: list[str], *, stop: BaseException | None = None) -> Iterator[None]:
     """Have Inductor hand over each module that it writes while the block runs.
 
     Args:
         source: gets one cleaned text a module; a compile found in a cache writes none.
+        stop: raised once a text is there, so that no C++ compiler runs; None lets it run.
     """
+
+    def keep(code: str) -> None:
+        source.append(clean(code))
+        if stop is not None:
+            raise stop
+
     lowering = torch._inductor.graph.GraphLowering
     before = lowering.save_output_code
-    lowering.save_output_code = staticmethod(lambda code: source.append(clean(code)))
+    lowering.save_output_code = staticmethod(keep)
     try:
         yield
     finally:

@@ -1,20 +1,18 @@
 """The module that Inductor writes under some settings, without running the C++ compiler."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
-# Private, checked on torch 2.11 and 2.13: settings and caches of Inductor, the place where it
-# hands over a module's text, and the error in which it wraps what a hook raises.
-import torch._inductor.graph
+# Private, checked on torch 2.11 and 2.13: settings and caches of Inductor, and the error in which
+# it wraps what a hook raises.
 from torch._functorch import config as autograd_config
 from torch._inductor import config
 from torch._inductor.exc import InductorError
 
 from fuseshard.compiler.isolate import isolated
-from fuseshard.compiler.text import clean
+from fuseshard.compiler.stages import source_kept
 
 
 class _EnoughError(Exception):
@@ -40,14 +38,11 @@ def module_text(
 
     Raises:
         ValueError: Inductor wrote nothing.
-
-    Source:
-        torch/_inductor/graph.py, GraphLowering.save_output_code. Checked on torch 2.13.
     """
     texts: list[str] = []
     try:
         with (
-            _stop_at_the_text(texts),
+            source_kept(texts, stop=_EnoughError()),
             config.patch(fx_graph_cache=False, **settings),
             autograd_config.patch(enable_autograd_cache=False),
             torch.no_grad(),
@@ -63,20 +58,3 @@ def module_text(
             "one that computes with tensors."
         )
     return texts[0]
-
-
-@contextmanager
-def _stop_at_the_text(texts: list[str]) -> Iterator[None]:
-    """Keep the text of a module, and end the compile there."""
-    lowering = torch._inductor.graph.GraphLowering
-    before = lowering.save_output_code
-
-    def keep(code: str) -> None:
-        texts.append(clean(code))
-        raise _EnoughError
-
-    lowering.save_output_code = staticmethod(keep)
-    try:
-        yield
-    finally:
-        lowering.save_output_code = before

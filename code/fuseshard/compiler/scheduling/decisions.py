@@ -16,7 +16,6 @@ import torch
 # Private, checked on torch 2.13: the scheduler has no public view.
 import torch._inductor.compile_fx
 import torch._inductor.config
-import torch._inductor.graph
 import torch._inductor.scheduler
 from torch._inductor.choices import InductorChoices
 from torch._inductor.dependencies import MemoryDep
@@ -33,7 +32,7 @@ from fuseshard.compiler.scheduling.records import (
     Schedule,
     Verdict,
 )
-from fuseshard.compiler.text import clean
+from fuseshard.compiler.stages import source_kept
 
 _KINDS: dict[str, Kind] = {
     "ExternKernelSchedulerNode": "extern",
@@ -126,13 +125,6 @@ def _listening(heard: _Heard, options: Mapping[str, Any]) -> Iterator[None]:
     logger = logging.getLogger("torch._inductor.scheduler.__fusion")
     level, propagate = logger.level, logger.propagate
     handler = _Ear(heard)
-    lowering = torch._inductor.graph.GraphLowering
-    saved = lowering.save_output_code
-
-    def stop(code: str) -> None:
-        heard.source.append(clean(code))
-        raise _Written
-
     patches = {
         **options,
         "_pre_fusion_custom_pass": lambda nodes: _keep_nodes(heard, nodes),
@@ -144,8 +136,7 @@ def _listening(heard: _Heard, options: Mapping[str, Any]) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch._inductor.config.patch(patches))
         stack.enter_context(V.set_choices_handler(_Watching(heard)))
-        lowering.save_output_code = staticmethod(stop)
-        stack.callback(setattr, lowering, "save_output_code", saved)
+        stack.enter_context(source_kept(heard.source, stop=_Written()))
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG)
         logger.propagate = False
