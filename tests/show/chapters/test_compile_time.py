@@ -14,6 +14,7 @@ from fuseshard.compiler.caches.records import (
     RegionSweep,
     Start,
     Starts,
+    WidthTrial,
 )
 from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.records import Comparison, Origin, Ratio
@@ -24,6 +25,7 @@ from fuseshard.show.chapters.compile_time import (
     payback,
     regions,
     starts,
+    widths,
 )
 from fuseshard.show.records import Figure, Number, Table
 from fuseshard.show.words import Word
@@ -326,3 +328,29 @@ def test_only_the_package_as_it_is_returns_something() -> None:
         "unmatched dim",
         "returns 15 rows without a word; 10 of them are right",
     ]
+
+
+def width_trials(carried: float | None) -> tuple[WidthTrial, ...]:
+    return (
+        WidthTrial(capability="AVX512", graph="miss", difference=1e-7),
+        WidthTrial(capability="AVX2", graph="hit", difference=carried),
+        WidthTrial(capability="AVX2", graph="miss", difference=1e-7),
+    )
+
+
+@pytest.mark.parametrize(
+    ("carried", "verdict", "said"),
+    [(1.2, "a bug", "off by up to 120 %"), (None, "crashed", "crashed")],
+)
+def test_a_cache_of_another_width_gets_its_verdict(
+    carried: float | None, verdict: str, said: str
+) -> None:
+    trials = width_trials(carried)
+    table = widths.widths_table(trials, 1e-4)
+    assert [str(row[-1]) for row in table.rows] == ["rounding", verdict, "rounding"]
+    assert said in str(widths.carried_finding(trials)).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_without_two_widths_the_page_says_so() -> None:
+    assert "no AVX-512" in str(widths.widths_table((), 1e-4))
+    assert "can't try it" in str(widths.carried_finding(()))

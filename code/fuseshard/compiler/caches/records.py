@@ -30,6 +30,24 @@ class Lookup:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WidthTrial:
+    """A function compiled under one width of vectors, perhaps over another's caches."""
+
+    capability: str
+    """the vector instructions that torch used, e.g. "AVX2" """
+    graph: Answer = "not asked"
+    """Inductor's FX-graph cache"""
+    autograd: Answer = "not asked"
+    """AOTAutograd's cache"""
+    compiler_runs: int = 0
+    """C++ files handed to the compiler"""
+    difference: float | None = None
+    """largest relative difference from eager mode; None if the process ended before"""
+    error: str = ""
+    """how a process ended that didn't come to its end"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ClinicCase:
     """One change to a program, and what the caches filled by the unchanged program say."""
 
