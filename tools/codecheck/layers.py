@@ -48,7 +48,8 @@ LAYERS = {
     ),
     # The command line: it says what is missing, so it starts without any of the others.
     "doctor": _layer("measure"),
-    "__main__": _layer(f"{ABOVE_TORCH} doctor checks claims show book"),
+    "recorder": _layer("measure"),
+    "__main__": _layer(f"{ABOVE_TORCH} doctor recorder checks claims show book"),
 }
 # Plain data and arithmetic, which a page about schedules reads without starting torch.
 TORCH_FREE_MODULES = {
