@@ -42,7 +42,7 @@ def test_the_card_shows_clocks_only_where_they_are_known(make):
     rows = rows_of(make.environment(gpu="H200", num_gpus=1, gpu_state=state))
     clocks = rows["GPU clocks as found"].replace("\N{NARROW NO-BREAK SPACE}", "")
     assert clocks == "processor 345 of 1980 MHz, memory 3201 MHz"
-    assert rows["GPU power and heat"] == "at most 700 W, found at 34.0 °C"
+    assert rows["GPU power and heat"] == "at most 700 W, found at 34 °C"
     assert "GPU clocks as found" not in rows_of(make.environment(gpu="H200", num_gpus=1))
 
 
