@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -99,13 +100,14 @@ RESOURCES: tuple[tuple[Word, str | None], ...] = (
 )
 """rows of the table, each with its unit"""
 
-_BRANDS = {"NVIDIA", "GeForce", "AMD", "Instinct", "Radeon"}
+_NO_NAME = re.compile(r"NVIDIA|GeForce|AMD|Instinct|Radeon|\d+GB|HBM\d")
+"""maker, brand and memory"""
 
 
 def short_name(target: Target) -> str:
-    """Return a GPU's name without maker, brand and variant: "A100" for "NVIDIA A100-SXM4-80GB"."""
-    words = [part for part in target.name.split() if part not in _BRANDS]
-    return " ".join(words).partition("-")[0]
+    """Return what people call a GPU: "A100" where torch says "NVIDIA A100-SXM4-80GB"."""
+    parts = (part for part in target.name.split() if not _NO_NAME.match(part))
+    return " ".join(part.partition("-")[0] for part in parts)
 
 
 def stages_json(vendor: Vendor) -> list[Json]:

@@ -81,10 +81,10 @@ def _panel(seen: Seen, stage: Json | None = None, state: str = " open hidden") -
     shown = "".join(f'<span class="fs-line">{line_html(line)}\n</span>' for line in lines)
     return (
         f'<details class="fs-source fs-panel"{state}><summary>'
-        f'<span class="fs-panel-title">{title}</span> <span class="fs-size">{size}</span></summary>{about}'
-        f'<div class="fs-annotated"><div class="highlight"><pre class="fs-lines fs-code" '
-        f'style="--fs-digits: {len(str(len(lines)))}" tabindex="0" role="region" '
-        f'aria-label="{title}">{shown}</pre></div></div></details>'
+        f'<span class="fs-panel-title">{title}</span> <span class="fs-size">{size}</span>'
+        f'</summary>{about}<div class="fs-annotated"><div class="highlight">'
+        f'<pre class="fs-lines fs-code" style="--fs-digits: {len(str(len(lines)))}" '
+        f'tabindex="0" role="region" aria-label="{title}">{shown}</pre></div></div></details>'
     )
 
 

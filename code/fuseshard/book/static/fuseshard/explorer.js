@@ -1,5 +1,5 @@
-// Lets a reader pick program, GPU and stage. The page holds what is seen first and the tables of
-// all kernels; the other texts lie in data files beside the pages, one a kernel, loaded when picked.
+// Lets a reader pick program, GPU and stage. The page holds what is seen first, and the resources
+// of all kernels; the texts lie in data files beside the pages, one a kernel, loaded when picked.
 (() => {
   "use strict";
   const FIRST_MARK = 0xe000; // see explorer_files.py: a class of colour each, and one for the end
@@ -94,6 +94,14 @@
     for (const link of document.querySelectorAll("a.fs-language")) link.hash = location.hash;
   }
 
+  const find = (things, key) => things.find((thing) => thing.key === key);
+
+  function nearestKernel(kernels, wished, target) {
+    const own = kernels.flatMap(({ views }, index) => (views[target] ? [index] : []));
+    if (own.includes(wished)) return wished;
+    return own.find((index) => kernels[index].phase === kernels[wished]?.phase) ?? own[0];
+  }
+
   class Explorer {
     constructor(root) {
       this.root = root;
@@ -110,35 +118,29 @@
       this.follow(visit?.type === "navigate");
     }
 
-    // Finds what a wish stands for; a stage or kernel that a GPU lacks gives way to its neighbour.
-    place({ program, target, compare, stage, kernel }) {
+    // Finds what a wish stands for; a kernel or stage that a GPU lacks gives way to its neighbour.
+    place(wish) {
       const { programs, targets, stages, start } = this.page;
-      const named = (things, key, other) =>
-        things.find((t) => t.key === key) ?? things.find((t) => t.key === other);
-      const inProgram = named(programs, program, start.program);
-      const onTarget = named(targets, target, start.target);
-      const has = (k, t) => Boolean(k?.views[t]);
-      const { kernels } = inProgram;
-      const index = has(kernels[kernel], onTarget.key)
-        ? kernel
-        : kernels.findIndex((k) => has(k, onTarget.key));
-      const own = stages[onTarget.vendor];
-      const known = Object.values(stages).some((all) => stage in all) ? stage : start.stage;
-      return {
-        program: inProgram,
-        target: onTarget,
-        kernel: index,
-        stage: known in own ? known : "assembly", // AMD's is what SASS is to NVIDIA
-        wished: known, // back on an NVIDIA card, it is SASS again
-        other: targets.find(
-          (t) => t.key === compare && t !== onTarget && has(kernels[index], compare),
-        ),
-      };
+      const program = find(programs, wish.program) ?? find(programs, start.program);
+      const target = find(targets, wish.target) ?? find(targets, start.target);
+      const kernel = nearestKernel(program.kernels, wish.kernel, target.key);
+      const isStage = Object.values(stages).some((some) => Object.hasOwn(some, wish.stage));
+      const stage = isStage ? wish.stage : start.stage;
+      const second = find(targets, wish.compare);
+      const other = second !== target && this.view({ program, kernel }, second) ? second : null;
+      return { program, target, other, kernel, stage };
     }
 
-    named({ program, target, other, wished, kernel }) {
+    // What AMD's cards execute is its assembly: there it stands for SASS, which keeps its place.
+    stageOn(target, stage) {
+      const own = this.page.stages[target.vendor];
+      const key = Object.hasOwn(own, stage) ? stage : "assembly";
+      return { key, ...own[key] };
+    }
+
+    named({ program, target, other, kernel, stage }) {
       const compare = other?.key ?? "";
-      return { program: program.key, target: target.key, compare, stage: wished, kernel };
+      return { program: program.key, target: target.key, compare, kernel, stage };
     }
 
     picked(control) {
@@ -167,7 +169,8 @@
       this.latest = place;
       this.setControls(place);
       const address = this.address(place);
-      if (!loaded.has(address)) this.say("", fill(this.page.words.loading, { program: place.program.label }));
+      const names = { program: place.program.label };
+      if (!loaded.has(address)) this.say("", fill(this.page.words.loading, names));
       let data;
       try {
         data = await load(address);
@@ -194,7 +197,7 @@
     }
 
     view({ program, kernel }, target) {
-      return program.kernels[kernel].views[target.key];
+      return program.kernels[kernel].views[target?.key];
     }
 
     // Controls
@@ -214,27 +217,25 @@
       compare.parentElement.hidden = !others.length;
     }
 
-    setStages(place) {
-      const own = this.page.stages[place.target.vendor];
+    setStages({ target, stage }) {
+      const own = this.page.stages[target.vendor];
+      const { key, about } = this.stageOn(target, stage);
       for (const radio of this.root.querySelectorAll("[data-pick=stage]")) {
-        radio.disabled = !(radio.value in own);
-        radio.checked = radio.value === place.stage;
+        radio.disabled = !Object.hasOwn(own, radio.value);
+        radio.checked = radio.value === key;
         if (!radio.disabled) radio.nextElementSibling.innerHTML = own[radio.value].label;
       }
-      this.root.querySelector(".fs-about").innerHTML = own[place.stage].about;
+      this.root.querySelector(":scope > .fs-about").innerHTML = about;
     }
 
-    setKernels(place) {
-      const { kernels } = place.program;
-      const severalPhases = new Set(kernels.map((kernel) => kernel.phase)).size > 1;
-      const own = kernels
-        .map(({ phase, views }, index) => ({ key: String(index), phase, view: views[place.target.key] }))
-        .filter(({ view }) => view)
-        .map(({ key, phase, view }) => {
-          const name = severalPhases ? `${this.page.phases[phase]}: ${view.name}` : view.name;
-          return { key, name };
-        });
-      const control = this.setOptions("kernel", own, String(place.kernel));
+    setKernels({ program, target, kernel }) {
+      const severalPhases = new Set(program.kernels.map(({ phase }) => phase)).size > 1;
+      const own = program.kernels.flatMap(({ phase, views }, index) => {
+        const { name } = views[target.key] ?? {};
+        const prefix = severalPhases ? `${this.page.phases[phase]}: ` : "";
+        return name ? [{ key: String(index), name: prefix + name }] : [];
+      });
+      const control = this.setOptions("kernel", own, String(kernel));
       control.parentElement.hidden = own.length < 2;
     }
 
@@ -287,38 +288,39 @@
     show(place, data) {
       const before = this.shown;
       this.shown = place;
-      const texts = [place.target, place.other]
-        .filter(Boolean)
-        .map((target) => lineNumbers(data.texts[target.key][place.stage]));
       // Another GPU's text is much the same: readers stay at the line that they are at.
-      const stay =
-        before.program === place.program &&
-        before.kernel === place.kernel &&
-        before.stage === place.stage;
+      const same = (what) => before[what] === place[what];
+      const stays = same("program") && same("kernel") && same("stage");
+      const texts = [place.target, place.other].filter(Boolean).map((target) => {
+        const stage = this.stageOn(target, place.stage);
+        return { target, stage, lines: lineNumbers(data.texts[target.key][stage.key]) };
+      });
+      // PTX has no line in common with AMD's assembly: marks on all of them would say nothing.
+      const isAlike = texts[0].stage.label === texts[1]?.stage.label;
       this.panels.forEach((panel, i) => {
         panel.hidden = !texts[i];
         if (!texts[i]) return;
-        const lacking = new Set(texts[1 - i] ? texts[i] : []);
-        texts[1 - i]?.forEach((line) => lacking.delete(line));
-        this.fillPanel(panel, { place, target: i ? place.other : place.target, data });
-        this.fillCode(panel.querySelector("pre"), { lines: texts[i], lacking, data, stay });
+        const lacking = new Set(isAlike ? texts[i].lines : []);
+        if (isAlike) texts[1 - i].lines.forEach((line) => lacking.delete(line));
+        this.fillPanel(panel, texts[i]);
+        this.fillCode(panel.querySelector("pre"), { ...texts[i], lacking, data, stays });
       });
       this.root.classList.toggle("fs-compared", Boolean(place.other));
-      this.say(this.inOneSentence(place, texts), this.remark(place, data));
+      const marks = isAlike ? `${this.page.words.marked} ` : "";
+      this.say(this.inOneSentence(place, texts), marks + this.remark(place, data));
     }
 
-    fillPanel(panel, { place, target, data }) {
-      const { words, stages } = this.page;
+    fillPanel(panel, { target, stage, lines }) {
       panel.open = true;
       const title = panel.querySelector(".fs-panel-title");
-      title.innerHTML = stages[target.vendor][place.stage].label;
+      title.innerHTML = stage.label;
       title.append(` · ${target.name}`);
-      const count = lineNumbers(data.texts[target.key][place.stage]).length;
-      panel.querySelector(".fs-size").textContent = fill(words.lines, { count });
+      const count = fill(this.page.words.lines, { count: lines.length });
+      panel.querySelector(".fs-size").textContent = count;
       panel.querySelector("pre").setAttribute("aria-label", title.textContent);
     }
 
-    fillCode(code, { lines, lacking, data, stay }) {
+    fillCode(code, { lines, lacking, data, stays }) {
       const { scrollTop } = code;
       const all = data.lines.split("\n");
       const shown = lines.map((line) => {
@@ -327,7 +329,7 @@
       });
       code.style.setProperty("--fs-digits", String(lines.length).length);
       code.innerHTML = inChunks(shown);
-      code.scrollTo(0, stay ? scrollTop : 0);
+      code.scrollTo(0, stays ? scrollTop : 0);
     }
 
     // Two texts of different length scroll together, so that what is at a third stays at a third.
@@ -353,29 +355,32 @@
 
     // For those who can't see what has changed.
     inOneSentence(place, texts) {
-      const { words, stages } = this.page;
-      const [lines, otherLines] = texts.map((text) => fill(words.lines, { count: text.length }));
-      const stage = stages[place.target.vendor][place.stage].label;
-      const [program, gpu] = [place.program.label, place.target.name];
-      const view = fill(words.view, { program, stage, gpu, lines });
-      if (!place.other) return view;
-      return `${view} ${fill(words.beside, { gpu: place.other.name, lines: otherLines })}`;
+      const { words } = this.page;
+      const [first, second] = texts.map(({ target, stage, lines }) => ({
+        program: place.program.label,
+        stage: stage.label,
+        gpu: target.name,
+        lines: fill(words.lines, { count: lines.length }),
+      }));
+      return [fill(words.view, first), second ? fill(words.beside, second) : ""].join(" ").trim();
     }
 
     // Which other GPUs are given the same text, and which have no such kernel.
     remark(place, data) {
       const { words, targets } = this.page;
       const others = targets.filter((target) => target !== place.target);
-      const text = (target) => JSON.stringify(data.texts[target.key]?.[place.stage]);
-      const names = (some) => ({ gpus: listed(some.map((target) => target.short)) });
       const have = others.filter((target) => this.view(place, target));
       const cut = others.filter((target) => !this.view(place, target));
+      const text = (target) => {
+        const { key, label } = this.stageOn(target, place.stage);
+        return label + data.texts[target.key][key];
+      };
       const same = have.filter((target) => text(target) === text(place.target));
+      const gpus = (some) => ({ gpus: listed(some.map((target) => target.short)) });
       const said = [];
-      if (place.other) said.push(words.marked);
-      if (same.length) said.push(fill(words.same, names(same)));
+      if (same.length) said.push(fill(words.same, gpus(same)));
       else if (have.length) said.push(words.differ);
-      if (cut.length) said.push(fill(words.cut, names(cut)));
+      if (cut.length) said.push(fill(words.cut, gpus(cut)));
       return said.join(" ");
     }
 
