@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.browser]
 
 PROGRAMS = ("softmax", "wide-softmax", "layernorm-train")
 TRANSFER_BUDGET = 60_000
-"""bytes, compressed, that an explorer may add to a page before the reader touches it"""
+"""bytes, compressed, of a page with nothing but an explorer, before the reader touches it"""
 PAGE = """---
 file_format: mystnb
 kernelspec: {name: python3, display_name: Python 3}
@@ -173,21 +173,19 @@ def test_nothing_is_loaded_before_a_reader_picks(visit: Visit, toy: str) -> None
 
 
 def test_an_explorer_adds_little_to_what_a_page_transfers(browser: Browser, toy: str) -> None:
-    first = transferred(browser, f"{toy}index.html")
-    with_explorer = transferred(browser, f"{toy}part/gpus.html")
-    assert 0 < with_explorer - first < TRANSFER_BUDGET
+    assert 0 < transferred(browser, f"{toy}part/gpus.html") < TRANSFER_BUDGET
     # The measure sees what is loaded when a reader picks.
-    picked_at_once = transferred(browser, f"{toy}part/gpus.html#explorer=softmax,b200,sass")
-    assert picked_at_once - first > TRANSFER_BUDGET
+    assert transferred(browser, f"{toy}part/gpus.html#explorer=softmax,b200,sass") > TRANSFER_BUDGET
 
 
 def transferred(browser: Browser, address: str) -> int:
-    """Bytes that a page of the toy book transfers to a browser that has seen nothing yet."""
+    """Bytes of the page, of the explorer's script and of its data, to a browser that is new."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(address, wait_until="networkidle")
     size: int = page.evaluate(
         """() => ['navigation', 'resource'].flatMap(kind => performance.getEntriesByType(kind))
+          .filter(entry => entry.entryType === 'navigation' || entry.name.includes('/explorer'))
           .reduce((sum, entry) => sum + entry.transferSize, 0)"""
     )
     context.close()
@@ -351,6 +349,16 @@ def test_the_other_language_shows_the_same_view(visit: Visit) -> None:
     expect(page.get_by_role("status")).to_contain_text("PTX, NVIDIA A100-SXM4-80GB: 1101 líneas.")
 
 
+def is_in_sight(line: Locator) -> bool:
+    """Tell whether a line stands within the part of its text that is scrolled to."""
+    return line.evaluate(
+        """line => {
+          const [own, box] = [line, line.closest('pre')].map(e => e.getBoundingClientRect());
+          return box.top <= own.top && own.bottom <= box.bottom;
+        }"""
+    )
+
+
 def test_two_gpus_stand_side_by_side_and_scroll_together(page: Page) -> None:
     pick(page, "stage", "wrapper")
     pick(page, "compare", "a100")
@@ -363,9 +371,15 @@ def test_two_gpus_stand_side_by_side_and_scroll_together(page: Page) -> None:
     expect(page.locator(".fs-marked")).to_have_count(2)
     expect(page.locator(".fs-marked").first).to_contain_text("multi_processor_count=132")
     expect(page.locator(".fs-shown")).to_contain_text("Lines that the other text lacks are marked.")
+    for i in (0, 1):  # line 101 of 155: brought into sight
+        assert is_in_sight(code(page, i).locator(".fs-marked"))
     code(page).hover()
+    page.mouse.wheel(0, -5000)
+    page.wait_for_function("document.querySelectorAll('.fs-code')[1].scrollTop === 0")
+    assert not is_in_sight(code(page, 1).locator(".fs-marked"))
     page.mouse.wheel(0, 600)
     page.wait_for_function("document.querySelectorAll('.fs-code')[1].scrollTop > 0")
+    page.wait_for_timeout(300)
     tops = [code(page, i).evaluate("pre => pre.scrollTop") for i in (0, 1)]
     assert tops[0] == pytest.approx(tops[1], abs=2)
     pick(page, "target", "a100")  # the one on the right: they change places

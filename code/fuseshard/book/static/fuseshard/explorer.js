@@ -295,6 +295,7 @@
         const stage = this.stageOn(target, place.stage);
         return { target, stage, lines: lineNumbers(data.texts[target.key][stage.key]) };
       });
+      const compares = place.other && before.other !== place.other;
       // PTX has no line in common with AMD's assembly: marks on all of them would say nothing.
       const isAlike = texts[0].stage.label === texts[1]?.stage.label;
       this.panels.forEach((panel, i) => {
@@ -306,6 +307,7 @@
         this.fillCode(panel.querySelector("pre"), { ...texts[i], lacking, data, stays });
       });
       this.root.classList.toggle("fs-compared", Boolean(place.other));
+      if (compares || !stays) this.showFirstMarks();
       const marks = isAlike ? `${this.page.words.marked} ` : "";
       this.say(this.inOneSentence(place, texts), marks + this.remark(place, data));
     }
@@ -330,6 +332,16 @@
       code.style.setProperty("--fs-digits", String(lines.length).length);
       code.innerHTML = inChunks(shown);
       code.scrollTo(0, stays ? scrollTop : 0);
+    }
+
+    // Where two texts differ is what a reader compares them for.
+    showFirstMarks() {
+      for (const mark of this.panels.map((panel) => panel.querySelector(".fs-marked"))) {
+        if (!mark) return;
+        const code = mark.closest("pre");
+        const below = mark.getBoundingClientRect().bottom - code.getBoundingClientRect().bottom;
+        if (below > 0) code.scrollTop += below + code.clientHeight / 2;
+      }
     }
 
     // Two texts of different length scroll together, so that what is at a third stays at a third.

@@ -138,7 +138,8 @@ def text(name: str, gpu: str, stage: Stage) -> str:
     number = random.Random(f"{name} {stage} {shared_by}")
     lines = list(_LINES[stage](name, number, vendor))
     if stage in ("wrapper", "triton"):
-        lines[3] = f"    device = DeviceProperties(multi_processor_count={MULTIPROCESSORS[gpu]})"
+        device = f"    device = DeviceProperties(multi_processor_count={MULTIPROCESSORS[gpu]})"
+        lines[3 if stage == "triton" else 100] = device
     if stage == "ttgir":
         lines[0] = f'module attributes {{ttg.target = "{gpu}", "ttg.num-warps" = 4 : i32}} {{'
     return "\n".join(lines) + "\n"
