@@ -1,0 +1,188 @@
+"""Functions and classes as code in a pickle, the same bytes in every process.
+
+A pickle names what an import finds. That is right for what an installed package brings, whose
+version says which code it is. A reader's own code is written down instead, so that the process
+which reads it needs no file, and a digest of the bytes changes with the code.
+"""
+
+import functools
+import importlib
+import io
+import itertools
+import linecache
+import re
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import cloudpickle
+import torch
+
+# Private, checked on torch 2.11 and 2.13: the classes of operators, which pickle can't name.
+import torch._ops
+
+_registering = threading.Lock()
+_CachedFunction = type(functools.cache(len))
+_BY_NAME = ("torch", "triton")
+"""also where a developer's own build lies outside the folders of packages"""
+_BY_VALUE = ("fuseshard",)
+"""also where it is installed: the book's models are a reader's to change"""
+_PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+_OF_THIS_MACHINE = re.compile(r"__(name|package|path|file|spec|loader|cached|builtins)__")
+"""entries of a module that differ between machines, or say where it came from"""
+
+
+class CodePickler(cloudpickle.Pickler):
+    """cloudpickle's, and what more a program for a compiler may hold.
+
+    Bytes are the same in each process: cloudpickle gives a class a random name, code the path of
+    its file, and sets of texts come in an order that Python draws anew for each process.
+    """
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self._files: dict[str, str] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        """Write a set of texts down in order."""
+        if type(obj) in (set, frozenset) and all(isinstance(item, str) for item in obj):
+            return type(obj), sorted(obj)
+        return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Take an object apart: what builds it, and from what."""
+        if isinstance(obj, ModuleType):
+            return self._module(obj)
+        if isinstance(obj, CodeType):
+            return self._code(obj)
+        if isinstance(obj, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+            return _operator, (str(obj),)
+        if isinstance(obj, _CachedFunction) and _is_own(obj.__module__):
+            return _cached, (obj.__wrapped__, obj.cache_parameters())
+        reduced = super().reducer_override(obj)
+        is_code = isinstance(reduced, tuple)  # else a name, or cloudpickle leaves it to pickle
+        if is_code and isinstance(obj, FunctionType):
+            return _without_module(reduced)
+        return _without_random_name(reduced) if is_code and isinstance(obj, type) else reduced
+
+    def sources(self) -> dict[str, list[str]]:
+        """Return the lines of each file that code came from, by the name the code now bears."""
+        found = {short: linecache.getlines(file) for file, short in self._files.items()}
+        return {short: lines for short, lines in found.items() if lines}
+
+    def _module(self, module: ModuleType) -> Any:
+        """Name a package's module; write a reader's own down, as cloudpickle can't do in cycles."""
+        if isinstance(module, torch._ops._OpNamespace):
+            return _operator, (module.name,)
+        if not _is_own(module.__name__) and module.__name__ in sys.modules:
+            return importlib.import_module, (module.__name__,)
+        state = {k: v for k, v in vars(module).items() if not _OF_THIS_MACHINE.fullmatch(k)}
+        return ModuleType, (module.__name__,), state
+
+    def _code(self, code: CodeType) -> Any:
+        """Write code down with the short name of its file."""
+        file = code.co_filename
+        if file not in self._files:
+            self._files[file] = _free(_short(file), self._files.values())
+        return self.dispatch_table[CodeType](code.replace(co_filename=self._files[file]))
+
+
+@contextmanager
+def code_by_value() -> Iterator[None]:
+    """Have cloudpickle write down all functions and classes that no installed package brings."""
+    with _registering:
+        before = cloudpickle.list_registry_pickle_by_value()
+        tops = {name.partition(".")[0] for name in list(sys.modules)}
+        own = [sys.modules[top] for top in tops if top in sys.modules and _is_own(top)]
+        added = [module for module in own if module.__name__ not in before]
+        for module in added:
+            with suppress(ValueError):  # it calls itself by another name than its import
+                cloudpickle.register_pickle_by_value(module)
+        try:
+            yield
+        finally:
+            for module in added:
+                with suppress(ValueError):
+                    cloudpickle.unregister_pickle_by_value(module)
+
+
+def _is_own(module_name: str | None) -> bool:
+    """Whether a module is the reader's, rather than Python's or an installed package's."""
+    top = (module_name or "__main__").partition(".")[0]
+    if top in _BY_VALUE:
+        return True
+    if top in _BY_NAME or top in sys.stdlib_module_names:
+        return False
+    module = sys.modules.get(top)
+    places = [getattr(module, "__file__", None) or "", *map(str, getattr(module, "__path__", ()))]
+    return not any(_is_installed(place) for place in places)
+
+
+def _is_installed(place: str) -> bool:
+    """Whether a path lies where packages are installed."""
+    path = Path(place)
+    return not _PACKAGE_FOLDERS.isdisjoint(path.parts) or any(
+        path.is_relative_to(folder) for folder in _package_folders()
+    )
+
+
+@functools.cache
+def _package_folders() -> tuple[str, ...]:
+    """Where this Python's packages are, whatever that folder is called."""
+    return sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
+
+
+def _short(file: str) -> str:
+    """Name a file as it is found on the import path; a notebook's cell is "cell\"."""
+    if "ipykernel_" in file or file.startswith("<ipython-input"):
+        return "cell"
+    folders = [folder for folder in sys.path if folder and Path(file).is_relative_to(folder)]
+    longest = max(folders, key=len, default=None)
+    return Path(file).relative_to(longest).as_posix() if longest else Path(file).name
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """Number a name that another file has: "cell-2" is the second cell that code came from."""
+    numbered = (f"{name}-{number}" for number in itertools.count(2))
+    return next(found for found in itertools.chain([name], numbered) if found not in taken)
+
+
+def _operator(name: str) -> Any:
+    """Find an operator, such as "aten.mm.default", or a family of them."""
+    return functools.reduce(getattr, name.split("."), torch.ops)
+
+
+def _cached(function: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
+    """Put an empty cache before a function again."""
+    return functools.lru_cache(**settings)(function)
+
+
+def _without_module(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Drop from a function's globals which module they belong to.
+
+    Dynamo imports the module that the globals name, and expects the function's own globals in
+    it; here they are a dictionary that no import leads to, and Dynamo guards them as that.
+    """
+    make, args, *rest = reduced
+    for entries in (arg for arg in args if isinstance(arg, dict)):
+        for name in [name for name in entries if _OF_THIS_MACHINE.fullmatch(name)]:
+            del entries[name]
+    return make, args, *rest
+
+
+def _without_random_name(reduced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Drop the name by which cloudpickle finds a class again in a later pickle.
+
+    It is a UUID, and it would lead a program to the class of an earlier one.
+    """
+    make, args, *rest = reduced
+    return make, tuple(None if _is_uuid(arg) else arg for arg in args), *rest
+
+
+def _is_uuid(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None
