@@ -10,6 +10,7 @@ import importlib
 import io
 import itertools
 import linecache
+import pickle
 import re
 import sys
 import sysconfig
@@ -47,6 +48,16 @@ class CodePickler(cloudpickle.Pickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._files: dict[str, str] = {}
+        self._modules: dict[str, ModuleType] = {}
+        self._words: set[str] = set()
+        self._sent: set[tuple[str, str]] = set()
+
+    def dump_program(self, program: Any) -> None:
+        """Write a program down, then what it uses of modules that travel as code."""
+        self.dump(program)
+        while used := self._used():
+            self.dump(used)
+        self.dump([])
 
     def persistent_id(self, obj: Any) -> Any:
         """Write a set of texts down in order."""
@@ -64,11 +75,9 @@ class CodePickler(cloudpickle.Pickler):
             return _operator, (str(obj),)
         if isinstance(obj, _CachedFunction) and _is_own(obj.__module__):
             return _cached, (obj.__wrapped__, obj.cache_parameters())
-        reduced = super().reducer_override(obj)
-        is_code = isinstance(reduced, tuple)  # else a name, or cloudpickle leaves it to pickle
-        if is_code and isinstance(obj, FunctionType):
-            return _without_module(reduced)
-        return _without_random_name(reduced) if is_code and isinstance(obj, type) else reduced
+        if isinstance(obj, FunctionType) and obj.__module__ == __name__:
+            return obj.__name__  # one of this module's own, named in the lines above
+        return _without_chance(obj, super().reducer_override(obj))
 
     def sources(self) -> dict[str, list[str]]:
         """Return the lines of each file that code came from, by the name the code now bears."""
@@ -76,20 +85,46 @@ class CodePickler(cloudpickle.Pickler):
         return {short: lines for short, lines in found.items() if lines}
 
     def _module(self, module: ModuleType) -> Any:
-        """Name a package's module; write a reader's own down, as cloudpickle can't do in cycles."""
+        """Name a package's module; of a reader's own, make an empty one to be filled later."""
         if isinstance(module, torch._ops._OpNamespace):
             return _operator, (module.name,)
         if not _is_own(module.__name__) and module.__name__ in sys.modules:
             return importlib.import_module, (module.__name__,)
-        state = {k: v for k, v in vars(module).items() if not _OF_THIS_MACHINE.fullmatch(k)}
-        return ModuleType, (module.__name__,), state
+        self._modules[module.__name__] = module
+        return ModuleType, (module.__name__,)
+
+    def _used(self) -> list[tuple[ModuleType, dict[str, Any]]]:
+        """List what the code so far names in the modules so far, and wasn't sent yet.
+
+        Not the whole of a module: it may hold what can't be pickled, and parts that have no
+        part in the program would change its bytes.
+        """
+        found = []
+        for name, module in list(self._modules.items()):
+            words = [w for w in sorted(self._words) if (name, w) not in self._sent]
+            entries = {w: vars(module)[w] for w in words if w in vars(module)}
+            self._sent |= {(name, word) for word in entries}
+            if entries:
+                found.append((module, entries))
+        return found
 
     def _code(self, code: CodeType) -> Any:
         """Write code down with the short name of its file."""
+        # Attributes, and texts: `getattr(module, "name")` uses the module too.
+        self._words.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
         file = code.co_filename
         if file not in self._files:
             self._files[file] = _free(_short(file), self._files.values())
         return self.dispatch_table[CodeType](code.replace(co_filename=self._files[file]))
+
+
+def load_program(unpickler: pickle.Unpickler) -> Any:
+    """Read what `CodePickler.dump_program` wrote, and fill the modules in it."""
+    program = unpickler.load()
+    while used := unpickler.load():
+        for module, entries in used:
+            vars(module).update(entries)
+    return program
 
 
 @contextmanager
@@ -97,18 +132,23 @@ def code_by_value() -> Iterator[None]:
     """Have cloudpickle write down all functions and classes that no installed package brings."""
     with _registering:
         before = cloudpickle.list_registry_pickle_by_value()
-        tops = {name.partition(".")[0] for name in list(sys.modules)}
-        own = [sys.modules[top] for top in tops if top in sys.modules and _is_own(top)]
-        added = [module for module in own if module.__name__ not in before]
+        added = [module for module in _own_modules() if module.__name__ not in before]
         for module in added:
-            with suppress(ValueError):  # it calls itself by another name than its import
-                cloudpickle.register_pickle_by_value(module)
+            cloudpickle.register_pickle_by_value(module)
         try:
             yield
         finally:
             for module in added:
-                with suppress(ValueError):
+                with suppress(ValueError):  # somebody else took it out meanwhile
                     cloudpickle.unregister_pickle_by_value(module)
+
+
+def _own_modules() -> list[ModuleType]:
+    """List the reader's modules; a package stands for all in it."""
+    tops = {name.partition(".")[0] for name in list(sys.modules)}
+    found = [sys.modules.get(top) for top in tops if _is_own(top)]
+    # cloudpickle looks modules up by the name that they give themselves.
+    return [m for m in found if m is not None and sys.modules.get(m.__name__) is m]
 
 
 def _is_own(module_name: str | None) -> bool:
@@ -160,6 +200,15 @@ def _operator(name: str) -> Any:
 def _cached(function: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
     """Put an empty cache before a function again."""
     return functools.lru_cache(**settings)(function)
+
+
+def _without_chance(obj: Any, reduced: Any) -> Any:
+    """Drop from a function or class what differs between processes, where it travels as code."""
+    if isinstance(reduced, tuple) and isinstance(obj, FunctionType):
+        return _without_module(reduced)
+    if isinstance(reduced, tuple) and isinstance(obj, type):
+        return _without_random_name(reduced)
+    return reduced
 
 
 def _without_module(reduced: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from fuseshard.compiler.gpu_code.by_value import CodePickler, code_by_value
+from fuseshard.compiler.gpu_code.by_value import CodePickler, code_by_value, load_program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,14 +174,14 @@ def unpack(
         # Without a time of change, the entry is kept although no file has that name.
         linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
     tensors = _made(message["specs"], device)
-    fn, args = _ProgramUnpickler(io.BytesIO(message["program"]), tensors).load()
+    fn, args = load_program(_ProgramUnpickler(io.BytesIO(message["program"]), tensors))
     return fn, args, {id(tensor): number for number, tensor in enumerate(tensors)}
 
 
 def _packed(program: tuple[Callable[..., Any], tuple[Any, ...]]) -> Packed:
     file = io.BytesIO()
     pickler = _ProgramPickler(file)
-    pickler.dump(program)
+    pickler.dump_program(program)
     specs = pickler.specs()
     described = repr(specs).encode()
     message = {"program": file.getvalue(), "specs": specs, "sources": pickler.sources()}
@@ -244,7 +244,7 @@ def _culprit(fn: Callable[..., Any], args: tuple[Any, ...]) -> tuple[str, Any]:
     """Find the argument that can't be written down, or else the function."""
     for index, arg in enumerate(args):
         try:
-            _ProgramPickler(io.BytesIO()).dump(arg)
+            _ProgramPickler(io.BytesIO()).dump_program(arg)
         except Exception:
             return f"example_inputs[{index}]", arg
     return "fn", fn
