@@ -10,14 +10,25 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+# Private, checked on torch 2.11 and 2.13: Inductor's settings while it compiles a kernel.
+import torch._inductor.config
+
 from fuseshard.compiler.described.targets import Target
 from fuseshard.compiler.gpu_code import disassembly, resources
 from fuseshard.compiler.gpu_code.disassembly import MissingToolError
 from fuseshard.compiler.gpu_code.occupancy import occupancy
-from fuseshard.compiler.gpu_code.records import Configuration, MachineCode, Resources
+from fuseshard.compiler.gpu_code.records import (
+    Configuration,
+    KernelSource,
+    MachineCode,
+    Resources,
+)
+from fuseshard.compiler.gpu_code.sources import autotuner
 
 ALIGNED = ":16"
 """ending of a type in a signature: the argument is divisible by 16, as Triton finds at a launch"""
+# Triton up to 3.9 fuses a * b + c unless told otherwise, and 3.9 warns that 3.10 won't.
+FUSED_MULTIPLY_ADD = {"enable_fp_fusion": True}
 
 
 def compile_triton(
@@ -70,16 +81,55 @@ def compile_triton(
         },
     )
     options = {"num_warps": num_warps, "num_stages": num_stages, **FUSED_MULTIPLY_ADD}
+    named = _triton_target(target)
     blocks = {name: value for name, value in constants.items() if isinstance(value, int)}
     return _machine_code(
-        lambda: triton.compile(source, target=_triton_target(target), options=options),
+        lambda: triton.compile(source, target=named, options=options),
         target=target,
         configuration=Configuration(blocks=blocks, num_warps=num_warps, num_stages=num_stages),
     )
 
 
-# Triton up to 3.9 fuses a * b + c unless told otherwise, and 3.9 warns that 3.10 won't.
-FUSED_MULTIPLY_ADD = {"enable_fp_fusion": True}
+def compile_kernel(source: KernelSource, index: int, target: Target) -> MachineCode:
+    """Compile Inductor's kernel under one of its candidate configurations, as Inductor does.
+
+    Call it while `target` is described. Nothing is left in Triton's cache, and nothing is taken
+    from it.
+
+    Args:
+        source: a kernel written for `target`.
+        index: of the configuration in `source.configurations`.
+        target: the GPU.
+
+    Returns:
+        The kernel at every stage.
+
+    Raises:
+        MissingToolError: Triton or one of its programs isn't there.
+        ValueError: no configuration has that index, or the kernel was written for another GPU.
+    """
+    configurations = source.configurations
+    if not 0 <= index < len(configurations):
+        raise ValueError(
+            f"compile_kernel: index is {index}, must be 0 to {len(configurations) - 1} "
+            f"({source.name} has that many configurations); choose one of them."
+        )
+    _triton()
+    tuner = autotuner(source)
+    written_for = str(tuner.device_props.cc)
+    if written_for != target.architecture:
+        raise ValueError(
+            f"compile_kernel: target is {target.key} (architecture {target.architecture}), must be "
+            f"the one that {source.name} was written for ({written_for}: its candidates depend on "
+            "it); write the program for this target."
+        )
+    # Inductor's own launcher keeps the binary alone and drops the stages before it.
+    with torch._inductor.config.patch(use_static_cuda_launcher=False):
+        return _machine_code(
+            lambda: tuner._precompile_config(tuner.configs[index]).kernel,
+            target=target,
+            configuration=configurations[index],
+        )
 
 
 def _require_all_arguments(
@@ -95,12 +145,9 @@ def _require_all_arguments(
 
 
 def _triton() -> Any:
-    """Triton with all of its parts that are needed here. It has no wheel for every system."""
+    """Import Triton, which has no wheel for every system."""
     try:
-        import triton
-        import triton.backends.compiler
-        import triton.compiler
-        import triton.knobs
+        import triton  # noqa: PLC0415 - see above
     except ImportError as error:
         raise MissingToolError(
             f"compile: Triton can't be imported ({error}), must be there to compile for a GPU; "
@@ -111,10 +158,10 @@ def _triton() -> Any:
 
 def _triton_target(target: Target) -> Any:
     """Name the GPU as Triton does, without asking any driver."""
+    gpu_target = _triton().backends.compiler.GPUTarget
     if target.vendor == "amd":
-        return _triton().backends.compiler.GPUTarget("hip", target.architecture, target.warp_size)
-    architecture = int(target.architecture)
-    return _triton().backends.compiler.GPUTarget("cuda", architecture, target.warp_size)
+        return gpu_target("hip", target.architecture, target.warp_size)
+    return gpu_target("cuda", int(target.architecture), target.warp_size)
 
 
 @contextmanager

@@ -8,11 +8,13 @@ import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
-
-from triton.runtime.autotuner import Config
+from typing import TYPE_CHECKING, Any
 
 from fuseshard.compiler.gpu_code.records import Configuration, KernelSource, Phase
+
+if TYPE_CHECKING:
+    # Triton has no wheel for every system: what needs it says so when it is called.
+    from triton.runtime.autotuner import Config
 
 COMPILERS = "async_compile"
 """the name under which a wrapper asks for its kernels to be compiled"""
