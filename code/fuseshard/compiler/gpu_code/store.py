@@ -10,11 +10,10 @@ import os
 import platform
 import stat
 import tempfile
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,14 +22,20 @@ from fuseshard.measure.records import to_json
 from fuseshard.measure.schema import RecordError, read
 
 R = TypeVar("R")
-_MADE_BY = ("fuseshard.compiler.described", "fuseshard.compiler.gpu_code")
+_MADE_BY = ("described", "gpu_code", "isolate.py", "text.py")
+"""what of fuseshard.compiler has a part in a result"""
+_TRITON_PACKAGES = ("triton", "pytorch-triton", "triton-rocm", "pytorch-triton-rocm")
+"""names under which builds of torch bring their Triton"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """A file's content; the key is inside, too, so that a renamed file is noticed."""
+    """A file's content."""
 
     key: str
+    """once more, so that a renamed file is noticed"""
+    digest: str
+    """of the result, so that a changed letter is noticed"""
     result: object
 
 
@@ -61,13 +66,19 @@ class Store:
         return found
 
     def put(self, key: str, record: R) -> R:
-        """Keep a record under a key, and return it; a full disk leaves it in memory alone."""
+        """Keep a record under a key, and return it.
+
+        It stays in memory alone where the disk is full or nobody's, and where it holds a number
+        that JSON doesn't know, such as infinity.
+        """
         self._memory[key] = record
-        with suppress(FileExistsError):
+        with suppress(OSError):
             self._folder.mkdir(mode=0o700)
         if self._is_ours():
-            with suppress(OSError):
-                self._write(key, record)
+            with suppress(OSError, TypeError, ValueError):
+                result = to_json(record)
+                kept = {"key": key, "digest": _digest(result), "result": result}
+                self._write(key, json.dumps(kept))
         return record
 
     def _read(self, key: str, kind: type[R]) -> R:
@@ -78,13 +89,12 @@ class Store:
         """
         path = self._path(key)
         kept = read(_Kept, json.loads(path.read_text("utf-8")), path.name)
-        if kept.key != key:
-            raise RecordError(f"{path.name}: got the key {kept.key}, required {key}")
+        if (kept.key, kept.digest) != (key, _digest(kept.result)):
+            raise RecordError(f"{path.name}: got another result, required the one of its name")
         return read(kind, kept.result, path.name)
 
-    def _write(self, key: str, record: Any) -> None:
+    def _write(self, key: str, text: str) -> None:
         """Write a file under another name first, so that nobody reads half of it."""
-        text = json.dumps({"key": key, "result": to_json(record)})
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", dir=self._folder, suffix=".part", delete=False
         ) as file:
@@ -110,6 +120,10 @@ class Store:
         return is_private and found.st_uid == os.getuid()
 
 
+def _digest(result: object) -> str:
+    return hashlib.sha256(json.dumps(result).encode()).hexdigest()
+
+
 @cache
 def shared_store() -> Store:
     """Return the store of this process, in a folder of this user for temporary files."""
@@ -125,22 +139,26 @@ def key_of(*parts: object) -> str:
     Returns:
         64 hexadecimal digits.
     """
-    text = "\n".join(map(repr, (*parts, versions(), source_digest(_MADE_BY))))
+    text = "\n".join(map(repr, (*parts, versions(), own_digest())))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
 def versions() -> tuple[str, ...]:
     """Versions of Python, torch and Triton."""
-    return platform.python_version(), metadata.version("torch"), metadata.version("triton")
+    found = [platform.python_version()]
+    for package in ("torch", *_TRITON_PACKAGES):
+        with suppress(PackageNotFoundError):
+            found.append(version(package))
+    return tuple(found)
 
 
 @cache
-def source_digest(packages: Sequence[str]) -> str:
-    """SHA-256 of the modules of some packages."""
+def own_digest() -> str:
+    """SHA-256 of the modules that have a part in a result."""
     digest = hashlib.sha256()
-    for package in packages:
-        modules = [file for file in files(package).iterdir() if file.name.endswith(".py")]
-        for module in sorted(modules, key=lambda file: file.name):
-            digest.update(f"{package}.{module.name}\n{module.read_text('utf-8')}".encode())
+    for name in _MADE_BY:
+        top = Path(str(files("fuseshard.compiler") / name))
+        for module in sorted(top.rglob("*.py")) if top.is_dir() else [top]:
+            digest.update(f"{module.relative_to(top.parent)}\n{module.read_text()}".encode())
     return digest.hexdigest()

@@ -33,6 +33,8 @@ _BY_NAME = ("torch", "triton")
 """also where a developer's own build lies outside the folders of packages"""
 _BY_VALUE = ("fuseshard",)
 """also where it is installed: the book's models are a reader's to change"""
+_JIT_CLASSES = ("JITFunction", "InterpretedFunction")
+_JIT_SETTINGS = ("debug", "do_not_specialize", "noinline")
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _OF_THIS_MACHINE = re.compile(r"__(name|package|path|file|spec|loader|cached|builtins)__")
 """entries of a module that differ between machines, or say where it came from"""
@@ -66,17 +68,14 @@ class CodePickler(cloudpickle.Pickler):
         return None
 
     def reducer_override(self, obj: Any) -> Any:
-        """Take an object apart: what builds it, and from what."""
+        """Take an object apart: what builds it, and from what; or name it."""
         if isinstance(obj, ModuleType):
             return self._module(obj)
         if isinstance(obj, CodeType):
             return self._code(obj)
-        if isinstance(obj, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
-            return _operator, (str(obj),)
-        if isinstance(obj, _CachedFunction) and _is_own(obj.__module__):
-            return _cached, (obj.__wrapped__, obj.cache_parameters())
-        if isinstance(obj, FunctionType) and obj.__module__ == __name__:
-            return obj.__name__  # one of this module's own, named in the lines above
+        special = _special(obj)
+        if special is not None:
+            return special
         return _without_chance(obj, super().reducer_override(obj))
 
     def sources(self) -> dict[str, list[str]]:
@@ -197,9 +196,42 @@ def _operator(name: str) -> Any:
     return functools.reduce(getattr, name.split("."), torch.ops)
 
 
+def _is_triton_function(value: Any) -> bool:
+    """Whether `triton.jit` made it; Triton need not be installed for other programs to travel."""
+    kind = type(value)
+    return kind.__module__.startswith("triton.runtime.") and kind.__name__ in _JIT_CLASSES
+
+
+def _triton_function(kernel: Any) -> Any:
+    """Name a function of Triton's own library; take a reader's kernel apart."""
+    if not _is_own(kernel.fn.__module__):
+        return kernel.fn.__qualname__
+    return _jit, (kernel.fn, {name: getattr(kernel, name, None) for name in _JIT_SETTINGS})
+
+
+def _jit(function: Callable[..., Any], settings: dict[str, Any]) -> Any:
+    """Decorate a kernel again: for the compiler, or for the interpreter where that is on."""
+    import triton  # noqa: PLC0415 - there is no wheel for every system
+
+    return triton.jit(function, **settings)
+
+
 def _cached(function: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
     """Put an empty cache before a function again."""
     return functools.lru_cache(**settings)(function)
+
+
+def _special(obj: Any) -> Any:
+    """Take apart what cloudpickle can't; None for all that it can."""
+    if isinstance(obj, FunctionType) and obj.__module__ == __name__:
+        return obj.__name__  # one of this module's own, named below
+    if isinstance(obj, torch._ops.OpOverload | torch._ops.OpOverloadPacket):
+        return _operator, (str(obj),)
+    if _is_triton_function(obj):
+        return _triton_function(obj)
+    if isinstance(obj, _CachedFunction) and _is_own(obj.__module__):
+        return _cached, (obj.__wrapped__, obj.cache_parameters())
+    return None
 
 
 def _without_chance(obj: Any, reduced: Any) -> Any:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from fuseshard.compiler.gpu_code.child import Failure
+from fuseshard.compiler.gpu_code.worker.child import Failure
 from fuseshard.compiler.text import clean
 
 TIME_LIMIT_S = 120.0
@@ -44,7 +44,7 @@ for name in list(os.environ):
 os.environ.update(options["variables"])
 sys.path[:] = options["paths"]
 exec(options["prelude"])
-from fuseshard.compiler.gpu_code.child import serve
+from fuseshard.compiler.gpu_code.worker.child import serve
 serve(options["channel"], options["parent"], options["tasks"], options["idle_s"])
 """
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from fuseshard.compiler.gpu_code.parent import GpuBuildError, Work, Worker
+from fuseshard.compiler.gpu_code.worker.parent import GpuBuildError, Work, Worker
 from fuseshard.measure.schema import RecordError
 
-TASKS = "tests.compiler.gpu_code.toy_tasks"
-ROOT = Path(__file__).parents[3]
+TASKS = "tests.compiler.gpu_code.worker.toy_tasks"
+ROOT = Path(__file__).parents[4]
 SOON_S = 20.0  # for what takes a second where nothing else runs
 
 
@@ -45,7 +45,9 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 
 def run(script: str) -> list[str]:
     """Run a script that uses workers; return the words it prints."""
-    head = f"from fuseshard.compiler.gpu_code.parent import *\nimport os\nTASKS = {TASKS!r}\n"
+    head = (
+        f"from fuseshard.compiler.gpu_code.worker.parent import *\nimport os\nTASKS = {TASKS!r}\n"
+    )
     done = subprocess.run(
         [sys.executable, "-c", head + script],
         capture_output=True,
@@ -211,7 +213,7 @@ def test_a_prelude_runs_before_the_tasks_are_imported() -> None:
 
 
 def test_tasks_that_cannot_be_imported_are_an_error() -> None:
-    worker = Worker(Work(tasks="tests.compiler.gpu_code.no_such_tasks"))
+    worker = Worker(Work(tasks="tests.compiler.gpu_code.worker.no_such_tasks"))
     with pytest.raises(GpuBuildError, match="ModuleNotFoundError: No module named"):
         worker.ask("double", 1)
     assert worker.pid is None
@@ -225,7 +227,7 @@ def test_none_is_left_when_the_caller_ends() -> None:
 def test_none_is_left_when_the_caller_is_killed_in_the_middle(tmp_path: Path) -> None:
     mark = tmp_path / "begun"
     script = (
-        "from fuseshard.compiler.gpu_code.parent import *\n"
+        "from fuseshard.compiler.gpu_code.worker.parent import *\n"
         f"w = Worker(Work(tasks={TASKS!r})); w.ask('double', 1); print(w.pid, flush=True)\n"
         f"w.ask('loop', {str(mark)!r})\n"
     )

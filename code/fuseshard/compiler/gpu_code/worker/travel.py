@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from fuseshard.compiler.gpu_code.by_value import CodePickler, code_by_value, load_program
+from fuseshard.compiler.gpu_code.worker.by_value import CodePickler, code_by_value, load_program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +36,6 @@ class TensorSpec:
     storage_bytes: int
     grad: int | None
     """number of the tensor in its `.grad`"""
-
-    def __str__(self) -> str:
-        """Name type and shape, such as float32[4, 600]."""
-        return f"{str(self.dtype).removeprefix('torch.')}{list(self.shape)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +149,7 @@ def pack(fn: Callable[..., Any], args: tuple[Any, ...]) -> Packed:
 
 
 def unpack(
-    content: bytes, device: str = "cuda"
+    content: bytes, device: str = "cuda", *, values: Sequence[torch.Tensor] | None = None
 ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[int, int]]:
     """Read a program, with new tensors in the places of its own. Call it under FakeTensorMode.
 
@@ -164,6 +160,7 @@ def unpack(
     Args:
         content: from `pack`, in a process that can import what travelled by name.
         device: where the tensors are.
+        values: tensors to be used as they are, in the order of their numbers, instead of new ones.
 
     Returns:
         The function, its arguments, and the number of each tensor by its `id`; that holds as
@@ -173,7 +170,7 @@ def unpack(
     for name, lines in message["sources"].items():
         # Without a time of change, the entry is kept although no file has that name.
         linecache.cache[name] = (sum(map(len, lines)), None, lines, name)
-    tensors = _made(message["specs"], device)
+    tensors = _made(message["specs"], device) if values is None else values
     fn, args = load_program(_ProgramUnpickler(io.BytesIO(message["program"]), tensors))
     return fn, args, {id(tensor): number for number, tensor in enumerate(tensors)}
 

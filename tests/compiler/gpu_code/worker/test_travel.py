@@ -22,10 +22,10 @@ from torch import nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 import fuseshard.models.minigpt
-from fuseshard.compiler.gpu_code.travel import pack, unpack
+from fuseshard.compiler.gpu_code.worker.travel import pack, unpack
 from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 HALF = 0.5
 aten = torch.ops.aten
 
@@ -220,7 +220,7 @@ def digests(tmp_path: Path, name: str, text: str, seed: int) -> dict[str, str]:
     """Digests of a script's programs in a process of its own, with an order of sets of its own."""
     script = tmp_path / name
     script.write_text(
-        f"{text}\nimport json\nfrom fuseshard.compiler.gpu_code.travel import pack\n"
+        f"{text}\nimport json\nfrom fuseshard.compiler.gpu_code.worker.travel import pack\n"
         "print(json.dumps({name: pack(*program).digest for name, program in programs.items()}))"
     )
     done = subprocess.run(
@@ -263,7 +263,7 @@ def test_another_program_has_another_digest(fn: Callable[..., Any], args: Any) -
 def test_code_carries_no_path_of_this_machine() -> None:
     content = pack(halved, (torch.ones(3),)).content
     assert str(ROOT).encode() not in content
-    assert b"tests/compiler/gpu_code/test_travel.py" in content
+    assert b"tests/compiler/gpu_code/worker/test_travel.py" in content
 
 
 def test_the_lines_of_a_cell_can_be_shown_there() -> None:
