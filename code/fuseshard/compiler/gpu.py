@@ -6,7 +6,7 @@ takes some seconds, a small program after it less than one. What was made once i
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, Unpack
 
 import torch
@@ -47,14 +47,14 @@ class GpuBuild:
     """A program as Inductor wrote it for a GPU."""
 
     target: Target
-    graphs: tuple[GpuGraph, ...]
+    graphs: tuple[GpuGraph, ...] = field(repr=False)
     """forward before backward; more than one program's after a graph break"""
-    kernels: tuple[GpuKernel, ...]
+    kernels: tuple[GpuKernel, ...] = field(repr=False)
     """of all graphs, in the order of the text"""
     tensors: tuple[str, ...]
     """names of all tensors of the program: "0.weight" in a module, "model.0.weight" in one that
     the function calls, "inputs[0]" for an argument"""
-    program: tuple[Callable[..., Any], tuple[Any, ...]]
+    program: tuple[Callable[..., Any], tuple[Any, ...]] = field(repr=False)
     """the caller's own function and example inputs"""
     options: BuildOptions
 

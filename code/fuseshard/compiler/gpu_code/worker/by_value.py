@@ -177,12 +177,17 @@ def _package_folders() -> tuple[str, ...]:
 
 
 def _short(file: str) -> str:
-    """Name a file as it is found on the import path; a notebook's cell is "cell\"."""
+    """Name a file after the module in it, wherever that lies; a notebook's cell is "cell\"."""
     if "ipykernel_" in file or file.startswith("<ipython-input"):
         return "cell"
-    folders = [folder for folder in sys.path if folder and Path(file).is_relative_to(folder)]
-    longest = max(folders, key=len, default=None)
-    return Path(file).relative_to(longest).as_posix() if longest else Path(file).name
+    path = Path(file)
+    names = [name for name, module in list(sys.modules.items()) if _file_of(module) == file]
+    package, _, _ = min(names, default=path.stem).rpartition(".")
+    return f"{package.replace('.', '/')}/{path.name}" if package else path.name
+
+
+def _file_of(module: object) -> object:
+    return getattr(module, "__file__", None)
 
 
 def _free(name: str, taken: Collection[str]) -> str:
