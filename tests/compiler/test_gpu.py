@@ -229,6 +229,7 @@ def test_another_process_finds_it_on_disk(softmax: gpu.GpuBuild, folder: Path) -
     [
         ((programs.softmax, (X,)), {"target": "h300"}, "name is 'h300', must be one of"),
         ((programs.softmax, X), {}, r"example_inputs is a Tensor, must be a tuple or list"),
+        ((programs.softmax, (X,)), {"backwards": True}, r"options \['backwards'\], must be"),
         ((programs.softmax, (X,)), {"mode": "fastest"}, "mode is 'fastest', must be one of"),
         ((programs.softmax, (X,)), {"autocast": "int8"}, "autocast is 'int8', must be one of"),
         ((programs.softmax, (X,)), {"backward": True}, "no backward graph"),
