@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+# Private, checked on torch 2.11 and 2.13: what Inductor decorates its kernels with.
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
 from fuseshard.compiler.gpu_code.records import Configuration, KernelSource, Phase
 
 if TYPE_CHECKING:
@@ -25,10 +28,9 @@ class Definition:
     """A statement `variable = async_compile.language(name, source)` of a wrapper."""
 
     variable: str
+    """by which the wrapper launches it; also the function's name, unless a user wrote it"""
     language: str
     """method of async_compile: "triton", or "cpp_pybinding" for a loop that runs on the CPU"""
-    name: str
-    """of the function in `source`; "" where the language gives it none"""
     source: str
 
 
@@ -47,8 +49,8 @@ def definitions(wrapper: str) -> tuple[Definition, ...]:
                     func=ast.Attribute(value=ast.Name(id=owner), attr=language), args=arguments
                 ),
             ) if owner == COMPILERS:
-                texts = [_text(argument) for argument in arguments]
-                found.append(Definition(variable, language, texts[0], texts[1]))
+                source = next(a.value for a in arguments[1:] if isinstance(a, ast.Constant))
+                found.append(Definition(variable, language, str(source)))
     return tuple(found)
 
 
@@ -65,7 +67,7 @@ def kernel_sources(wrapper: str, phase: Phase) -> tuple[KernelSource, ...]:
     return tuple(_kernel_source(kernel, phase) for kernel in kernels)
 
 
-def autotuner(source: KernelSource) -> Any:
+def autotuner(source: KernelSource) -> CachingAutotuner:
     """Run a kernel's module in memory and return the autotuner that it defines.
 
     The module begins by asking Triton for its active driver. That of a described GPU will do, so
@@ -76,10 +78,10 @@ def autotuner(source: KernelSource) -> Any:
         source: a kernel of Inductor's.
 
     Returns:
-        Inductor's CachingAutotuner: `configs` holds the candidates in the order of
+        Inductor's own class: `configs` holds the candidates in the order of
         `source.configurations`, `fn` Triton's function.
     """
-    return _autotuner(source.name, source.triton)
+    return _autotuner(source.triton)
 
 
 def without_compilers(wrapper: str, kernels: Mapping[str, object]) -> dict[str, Any]:
@@ -99,19 +101,14 @@ def without_compilers(wrapper: str, kernels: Mapping[str, object]) -> dict[str, 
     return names
 
 
-def _text(node: ast.expr) -> str:
-    """A literal string; "" for anything else."""
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
 def _mentions_compilers(statement: ast.stmt) -> bool:
     return any(isinstance(n, ast.Name) and n.id == COMPILERS for n in ast.walk(statement))
 
 
 def _kernel_source(kernel: Definition, phase: Phase) -> KernelSource:
-    tuner = _autotuner(kernel.name, kernel.source)
+    tuner = _autotuner(kernel.source)
     return KernelSource(
-        name=kernel.name,
+        name=kernel.variable,
         phase=phase,
         kind=tuner.heuristic_type.name.lower(),
         triton=kernel.source,
@@ -125,8 +122,8 @@ def _configuration(config: Config) -> Configuration:
     return Configuration(blocks=blocks, num_warps=config.num_warps, num_stages=config.num_stages)
 
 
-def _autotuner(name: str, source: str) -> Any:
-    """Run the module `source` and return what it calls `name`.
+def _autotuner(source: str) -> CachingAutotuner:
+    """Run a kernel's module and return its one autotuner (helper functions have none).
 
     Triton reads a kernel's text by file and line, so the text goes into Python's own store of
     lines, under a path that no file has. Its last part has to be a hash: Inductor identifies
@@ -137,4 +134,5 @@ def _autotuner(name: str, source: str) -> Any:
     module = ModuleType("written_kernel")
     module.__file__ = path
     exec(compile(source, path, "exec"), vars(module))
-    return getattr(module, name)
+    (tuner,) = (value for value in vars(module).values() if isinstance(value, CachingAutotuner))
+    return tuner
