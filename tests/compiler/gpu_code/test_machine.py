@@ -95,7 +95,7 @@ def test_a_tile_too_large_for_one_warp_spills(
 ) -> None:
     small, large = (found["tiles"][f"{key} {rows}"] for rows in (fits, too_large))
     assert (small["spills"], small["stack_bytes"], small["words spilled"]) == (0, 0, 0)
-    assert large["spills"] > 50
+    assert large["spills"] > 0
     # The machine code stores what the assembler's report says, word by word.
     assert large["spills"] == large["words spilled"]
     # A place on the stack is used again for other registers, never twice at a time.
