@@ -23,11 +23,20 @@ def wide(x: torch.Tensor) -> torch.Tensor:
     return torch.relu(x.sum(1))
 
 
-def kernel(fn: Any, shape: tuple[int, ...], key: str) -> KernelSource:
+def squared(x: torch.Tensor) -> torch.Tensor:
+    return x.bfloat16() @ x.bfloat16()
+
+
+TEMPLATE = WriteOptions(mode="max-autotune-no-cudagraphs", choose="triton_mm_0")
+
+
+def kernels(
+    fn: Any, shape: tuple[int, ...], key: str, options: WriteOptions | None = None
+) -> tuple[KernelSource, ...]:
     with FakeTensorMode():
         x = torch.empty(shape, device="cuda")
-    graphs = write(fn, (x,), TARGETS[key], options=WriteOptions(), numbers={})
-    return graphs[0].kernels[0]
+    (graph,) = write(fn, (x,), TARGETS[key], options=options or WriteOptions(), numbers={})
+    return graph.kernels
 
 
 def complaint(source: KernelSource, index: int, key: str) -> str:
@@ -41,14 +50,17 @@ def complaint(source: KernelSource, index: int, key: str) -> str:
 def main(key: str, other: str) -> dict[str, Any]:
     target = TARGETS[key]
     with described_gpu(target):
-        rows = kernel(softmax, (4096, 600), key)
-        columns = kernel(wide, (512, 512, 64), key)
+        (rows,) = kernels(softmax, (4096, 600), key)
+        (columns,) = kernels(wide, (512, 512, 64), key)
+        (template,) = (
+            k for k in kernels(squared, (256, 256), key, TEMPLATE) if k.kind == "template"
+        )
         codes = {
             name: [
                 dataclasses.asdict(compile_kernel(source, index, target))
                 for index in range(len(source.configurations))
             ]
-            for name, source in (("rows", rows), ("columns", columns))
+            for name, source in (("rows", rows), ("columns", columns), ("template", template))
         }
         return {
             "codes": codes,

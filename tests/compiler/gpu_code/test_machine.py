@@ -171,6 +171,12 @@ def test_a_row_of_600_takes_five_vector_loads_and_two_reductions(inductor: Any) 
     assert (counts["spills"], counts["barriers"]) == (0, 0)
 
 
+def test_a_matrix_template_uses_the_tensor_cores(inductor: Any) -> None:
+    (template,) = inductor["codes"]["template"]
+    (softmax,) = inductor["codes"]["rows"]
+    assert template["resources"]["tensor_core_ops"] > softmax["resources"]["tensor_core_ops"] == 0
+
+
 def test_each_configuration_is_the_one_that_was_asked_for(inductor: Any) -> None:
     codes = inductor["codes"]["columns"]
     assert [code["configuration"] for code in codes] == inductor["asked"]

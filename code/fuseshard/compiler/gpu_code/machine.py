@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
@@ -27,8 +28,8 @@ from fuseshard.compiler.gpu_code.sources import autotuner
 
 ALIGNED = ":16"
 """ending of a type in a signature: the argument is divisible by 16, as Triton finds at a launch"""
-# Triton up to 3.9 fuses a * b + c unless told otherwise, and 3.9 warns that 3.10 won't.
-FUSED_MULTIPLY_ADD = {"enable_fp_fusion": True}
+FUSION_NOTICE = "TRITON_DEFAULT_FP_FUSION is unset"
+"""beginning of Triton 3.9's warning that 3.10 won't fuse a * b + c unless it is told to"""
 
 
 def compile_triton(
@@ -69,7 +70,7 @@ def compile_triton(
             "can be compiled); decorate it with triton.jit, in a process without TRITON_INTERPRET."
         )
     source = triton.compiler.ASTSource(fn, *_typed(fn.arg_names, signature, constants))
-    options = {"num_warps": num_warps, "num_stages": num_stages, **FUSED_MULTIPLY_ADD}
+    options = {"num_warps": num_warps, "num_stages": num_stages}
     named = _triton_target(target)
     blocks = {name: value for name, value in constants.items() if isinstance(value, int)}
     return _machine_code(
@@ -181,6 +182,9 @@ def _fresh_compiles() -> Iterator[io.StringIO]:
         knobs.cache.dir = folder
         knobs.nvidia.dump_ptxas_log = True
         stack.enter_context(redirect_stdout(log))
+        # What Triton does unless it is told otherwise is what is asked for here.
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", FUSION_NOTICE, UserWarning)
         yield log
 
 
