@@ -33,8 +33,11 @@ LAYERS = {
     "models": _layer("", "torch"),
     "kernels": _layer("", "torch triton"),
     # NumPy: one of the libraries that a traced function may call. The ONNX packages are optional:
-    # one function measures ONNX Runtime beside torch.compile.
-    "compiler": _layer("measure models", "torch triton numpy onnx onnxruntime onnxscript"),
+    # one function measures ONNX Runtime beside torch.compile. cloudpickle: a program goes to the
+    # process that writes GPU code for it.
+    "compiler": _layer(
+        "measure models", "torch triton numpy onnx onnxruntime onnxscript cloudpickle"
+    ),
     "distributed": _layer("measure models", "torch cloudpickle IPython"),
     "checks": _layer(f"{ABOVE_TORCH} claims show", "torch numpy"),
     "claims": _layer(f"{ABOVE_TORCH} checks", "torch numpy"),
