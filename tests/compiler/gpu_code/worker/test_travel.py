@@ -142,6 +142,15 @@ def test_gradients_travel_with_their_parameters() -> None:
     assert second.grad is None
 
 
+def test_a_model_is_the_same_program_after_it_was_trained() -> None:
+    model, x = nn.Linear(3, 2), torch.ones(4, 3)
+    before = pack(model, (x,))
+    model(x).sum().backward()
+    assert pack(model, (x,)).digest == before.digest
+    reader = functools.partial(lambda model, x: model.weight.grad, model)
+    assert len(pack(reader, (x,)).tensors) == len(before.tensors) + 2
+
+
 def test_everything_lands_on_the_device_that_is_asked_for() -> None:
     fn, args, _ = unpack(pack(Tied(), (torch.ones(2, 3),)).content, "meta")
     assert {t.device.type for t in _tensors(fn, args)} == {"meta"}

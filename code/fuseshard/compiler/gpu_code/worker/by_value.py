@@ -51,7 +51,7 @@ class CodePickler(cloudpickle.Pickler):
         super().__init__(file)
         self._files: dict[str, str] = {}
         self._modules: dict[str, ModuleType] = {}
-        self._words: set[str] = set()
+        self.words: set[str] = set()
         self._sent: set[tuple[str, str]] = set()
 
     def dump_program(self, program: Any) -> None:
@@ -100,7 +100,7 @@ class CodePickler(cloudpickle.Pickler):
         """
         found = []
         for name, module in list(self._modules.items()):
-            words = [w for w in sorted(self._words) if (name, w) not in self._sent]
+            words = [w for w in sorted(self.words) if (name, w) not in self._sent]
             entries = {w: vars(module)[w] for w in words if w in vars(module)}
             self._sent |= {(name, word) for word in entries}
             if entries:
@@ -110,7 +110,7 @@ class CodePickler(cloudpickle.Pickler):
     def _code(self, code: CodeType) -> Any:
         """Write code down with the short name of its file."""
         # Attributes, and texts: `getattr(module, "name")` uses the module too.
-        self._words.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
+        self.words.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
         file = code.co_filename
         if file not in self._files:
             self._files[file] = _free(_short(file), self._files.values())
@@ -138,8 +138,12 @@ def code_by_value() -> Iterator[None]:
             yield
         finally:
             for module in added:
-                with suppress(ValueError):  # somebody else took it out meanwhile
-                    cloudpickle.unregister_pickle_by_value(module)
+                _unregister(module)
+
+
+def _unregister(module: ModuleType) -> None:
+    with suppress(ValueError):  # somebody else took it out meanwhile
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 def _own_modules() -> list[ModuleType]:
@@ -177,12 +181,17 @@ def _package_folders() -> tuple[str, ...]:
 
 
 def _short(file: str) -> str:
-    """Name a file as it is found on the import path; a notebook's cell is "cell\"."""
+    """Name a file after the module in it, wherever that lies; a notebook's cell is "cell\"."""
     if "ipykernel_" in file or file.startswith("<ipython-input"):
         return "cell"
-    folders = [folder for folder in sys.path if folder and Path(file).is_relative_to(folder)]
-    longest = max(folders, key=len, default=None)
-    return Path(file).relative_to(longest).as_posix() if longest else Path(file).name
+    path = Path(file)
+    names = [name for name, module in list(sys.modules.items()) if _file_of(module) == file]
+    package, _, _ = min(names, default=path.stem).rpartition(".")
+    return f"{package.replace('.', '/')}/{path.name}" if package else path.name
+
+
+def _file_of(module: object) -> object:
+    return getattr(module, "__file__", None)
 
 
 def _free(name: str, taken: Collection[str]) -> str:
