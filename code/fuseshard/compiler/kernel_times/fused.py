@@ -3,7 +3,7 @@
 N = tokens, D = features, V = words; B = sequences, H = heads, T = positions.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -87,9 +87,12 @@ def _head_point(
     tokens: int, features: int, words: int, *, device: str, dtype: torch.dtype, point_s: float
 ) -> FusedPoint:
     generator = torch.Generator(device).manual_seed(tokens)
-    draw = {"dtype": dtype, "device": device}
-    hidden = torch.empty(tokens, features, **draw).normal_(generator=generator)
-    weight = torch.empty(words, features, **draw).normal_(std=0.05, generator=generator)
+    hidden, weight = (
+        torch.empty(rows, features, dtype=dtype, device=device).normal_(
+            std=std, generator=generator
+        )
+        for rows, std in ((tokens, 1.0), (words, 0.05))
+    )
     target = torch.randint(words, (tokens,), device=device, generator=generator)
     inputs = hidden.requires_grad_(), weight.requires_grad_()
 
@@ -152,7 +155,7 @@ def _attention_point(
         peak_bytes={},
         errors={},
     )
-    firsts = {way: lambda call=call: (call()[0][:1],) for way, call in calls.items()}
+    firsts = {way: (call()[0][:1],) for way, call in calls.items()}
     return _point(point, calls, exact, device, outputs=firsts)
 
 
@@ -185,10 +188,11 @@ def _point(
     exact: Tensors,
     device: str,
     *,
-    outputs: dict[str, Call] | None = None,
+    outputs: Mapping[str, Tensors] | None = None,
 ) -> FusedPoint:
     """Add to the times what each way needs in memory, and how far off it is."""
-    found = {way: _error(call(), exact) for way, call in (outputs or calls).items()}
+    judged = outputs or {way: call() for way, call in calls.items()}
+    found = {way: _error(result, exact) for way, result in judged.items()}
     errors = {way: error / found[EAGER] for way, error in found.items()}
     assert max(errors.values()) <= LARGEST_ERROR, (point.task, point.shape, errors)
     peaks = {way: _peak_bytes(call, device) for way, call in calls.items()}
