@@ -21,7 +21,7 @@ from torch.nn import functional
 from triton import language as tl
 
 from fuseshard.compiler.child import run_script
-from fuseshard.compiler.described.describe import described_gpu
+from fuseshard.compiler.described.describe import described_gpu, load_inductor
 from fuseshard.compiler.described.guard import register_guard
 from fuseshard.compiler.described.targets import Target, target
 from fuseshard.models.minigpt import Attention, MiniGPT, MiniGPTConfig
@@ -252,6 +252,7 @@ def nvidia(path: str) -> None:
 def amd(path: str) -> None:
     """Write some for the MI300X."""
     register_guard()
+    load_inductor(target("mi300x"))
     with described_gpu(target("mi300x")) as mi300x:
         found = {name: _graphs(name, mi300x) for name in ON_MI300X}
     Path(path).write_text(json.dumps({"mi300x": found}))
@@ -262,7 +263,7 @@ def _graphs(name: str, described: Target) -> list[dict[str, Any]]:
 
 
 def _written(program: Program, described: Target) -> Any:
-    # Inductor asks for the vendor when it is imported: not before the GPU is described.
+    # It imports Inductor, which has to be loaded for the vendor first.
     from fuseshard.compiler.gpu_code.written import WriteOptions, write
 
     options = WriteOptions(**program.options)

@@ -1,4 +1,7 @@
-"""What Inductor writes for a GPU that isn't there: graphs, wrappers, kernels and their launches."""
+"""What Inductor writes for a GPU that isn't there: graphs, wrappers, kernels and their launches.
+
+This module imports Inductor, so a process for AMD calls `described.describe.load_inductor` first.
+"""
 
 from __future__ import annotations
 
