@@ -217,6 +217,15 @@ def test_what_a_program_changes_in_place_comes_back(child: Worker, write: Write)
         assert any(x.shape == buffer.shape and torch.allclose(x, buffer) for x in left)
 
 
+def test_a_users_own_kernel_keeps_its_tiles(child: Worker, write: Write) -> None:
+    x, y = seeded(300), seeded(300, seed=1)
+    found = child.ask("run_graphs", write(programs.sine_of_own_sum, [x, y]), [x, y])
+    torch.testing.assert_close(found.outputs[0], (x + y).sin())
+    own, inductors = found.launches
+    assert (own.blocks, own.programs) == ({"size": 64}, 5)
+    assert (inductors.blocks, inductors.programs) == ({"XBLOCK": 512}, 1)
+
+
 def test_strides_of_the_inputs_do_not_matter(child: Worker, write: Write) -> None:
     x = seeded(9, 600)
     graphs = write(programs.softmax, (x,))
