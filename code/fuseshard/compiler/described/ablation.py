@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,11 @@ from fuseshard.compiler.described.records import Ablation
 from fuseshard.compiler.described.targets import Vendor, target
 from fuseshard.compiler.planning.written import module_text
 
+_AT_ONCE = 2
+"""processes, as many as a small machine has cores"""
+_TIMEOUT_S = 300.0
 _LONGEST = 100
+"""characters of an error that are quoted"""
 _SCRIPT = """
 import json, os
 os.dup2(1, 2)  # a process that C++ ends says why on stderr
@@ -65,8 +70,9 @@ def ablations(names: Sequence[str] = tuple(REPLACEMENTS)) -> tuple[Ablation, ...
     if unknown:
         raise ValueError(f"ablations: names holds {unknown}, must be among {list(PROBES)}.")
     found: dict[tuple[str, bool], str] = {}
-    for vendor, jobs in _processes(names):
-        found |= _run(vendor, jobs)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for outcomes in pool.map(lambda shared: _run(*shared), _processes(names)):
+            found |= outcomes
     return tuple(
         Ablation(
             name=name,
@@ -108,7 +114,8 @@ def _is_fatal(name: str, leave_out: bool) -> bool:
 
 
 def _run(vendor: Vendor, jobs: Sequence[tuple[str, bool]]) -> dict[tuple[str, bool], str]:
-    result = run_script(_SCRIPT.format(prepare=_PREPARE[vendor], jobs=jobs))
+    script = _SCRIPT.format(prepare=_PREPARE[vendor], jobs=jobs)
+    result = run_script(script, timeout_s=_TIMEOUT_S)
     lines = [line for line in result.output.splitlines() if line.startswith('["')]
     found = {(name, leave_out): text for name, leave_out, text in map(json.loads, lines)}
     last_words = _LAST_WORDS.search(result.output)

@@ -44,6 +44,9 @@ def accelerator_hooks(target: Target) -> Iterator[None]:
 
     The autograd engine asks for the accelerator of a node that holds a CUDA tensor. Without an
     answer every backward pass fails: "Cannot access accelerator device when none is available".
+
+    Raises:
+        RuntimeError: the answer doesn't arrive.
     """
     with _answering(dict.fromkeys(BUILT, _yes())):
         found = torch.accelerator.current_accelerator()

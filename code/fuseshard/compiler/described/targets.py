@@ -138,7 +138,8 @@ _RTX4090 = _nvidia(
     memory_bytes_per_s=1.008e12,
     fp32_flop_per_s=82.6e12,
     bf16_flop_per_s=165.2e12,  # sums kept in float32
-    source="https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf",
+    source="https://images.nvidia.com/aem-dam/Solutions/geforce/ada/"
+    "nvidia-ada-gpu-architecture.pdf",
 )
 _B200 = _nvidia(
     "b200",

@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -225,11 +226,11 @@ programs = {
 """
 
 
-def digests(tmp_path: Path, name: str, text: str, seed: int) -> dict[str, str]:
+def digests(folder: Path, seed: int) -> dict[str, str]:
     """Digests of a script's programs in a process of its own, with an order of sets of its own."""
-    script = tmp_path / name
+    script = folder / "one.py"
     script.write_text(
-        f"{text}\nimport json\nfrom fuseshard.compiler.gpu_code.worker.travel import pack\n"
+        f"{PROGRAMS}\nimport json\nfrom fuseshard.compiler.gpu_code.worker.travel import pack\n"
         "print(json.dumps({name: pack(*program).digest for name, program in programs.items()}))"
     )
     done = subprocess.run(
@@ -246,8 +247,9 @@ def digests(tmp_path: Path, name: str, text: str, seed: int) -> dict[str, str]:
 
 def test_a_digest_is_the_same_in_each_process_whatever_its_order_of_sets(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    first = digests(tmp_path, "one.py", PROGRAMS, 1)
-    again = digests(tmp_path / "elsewhere", "one.py", PROGRAMS, 2)
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(digests, tmp_path, 1), pool.submit(digests, tmp_path / "elsewhere", 2)]
+        first, again = (run.result() for run in runs)
     assert again == first
     assert len(set(first.values())) == len(first)
 

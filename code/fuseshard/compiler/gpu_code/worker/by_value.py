@@ -34,7 +34,12 @@ _BY_NAME = ("torch", "triton")
 _BY_VALUE = ("fuseshard",)
 """also where it is installed: the book's models are a reader's to change"""
 _JIT_CLASSES = ("JITFunction", "InterpretedFunction")
-_JIT_SETTINGS = ("debug", "do_not_specialize", "noinline")
+_JIT_SETTINGS = (
+    "debug",
+    "do_not_specialize",
+    "do_not_specialize_on_alignment",
+    "noinline",
+)
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _OF_THIS_MACHINE = re.compile(r"__(name|package|path|file|spec|loader|cached|builtins)__")
 """entries of a module that differ between machines, or say where it came from"""
