@@ -261,7 +261,7 @@ def test_every_recording_of_the_package_fits_its_experiment(
 ) -> None:
     """Or a page breaks long after the record was changed."""
     monkeypatch.undo()  # the real registry
-    command_line._import_experiments()
+    command_line.import_experiments()
     known = {item.id: item for item in experiments.registered()}
     assert known
     for name, machine in recordings.load_all().items():
