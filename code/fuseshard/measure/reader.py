@@ -1,4 +1,7 @@
-"""A reader's own recordings, drawn beside the book's: the file that RECORDINGS names. Torch-free."""
+"""A reader's own recordings, shown beside the book's: the file that RECORDINGS names.
+
+Torch-free.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +72,9 @@ def examine() -> ReaderFile | None:
     content = _load(path)
     if not content.entries:
         raise RecordError(_refusal(path, ".entries: got no result, required at least one"))
-    latest = max((entry.environment for entry in content.entries.values()), key=lambda e: e.date_utc)
+    latest = max(
+        (entry.environment for entry in content.entries.values()), key=lambda e: e.date_utc
+    )
     return ReaderFile(
         path=path,
         machine=latest.gpu or latest.cpu,
