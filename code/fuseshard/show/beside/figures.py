@@ -14,10 +14,10 @@ from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Json, Text, plain
 
-SYMBOLS = ("cross", "pentagon", "hexagram", "bowtie", "star", "hexagon", "hash-open", "octagon")
-"""of the second machine's points, line by line; the book's marks use none of these together"""
-PATTERNS = ("x", "+", ".", "|")
-"""of its bars"""
+SYMBOLS = ("cross", "pentagon", "hexagram", "bowtie", "star", "hexagon", "octagon", "hash-open")
+"""of the second machine's points, line by line, as far as the first one's don't use them"""
+PATTERNS = ("x", "+", "|", ".", "/", "\\", "-")
+"""of its bars, likewise"""
 
 _LINE_PIXELS = 22
 """height of one more line in the legend"""
@@ -52,7 +52,7 @@ def overlaid_figures(first: Figure, second: Figure, machines: Machines) -> Figur
     drawing = FigureBuilder(first.name)
     _say_all(drawing, first, second)
     drawing.layout = _layout(drawing, first, second, machines[0])
-    namer = _Namer(drawing, {**second.words, **first.words}, _has_named_rows(first))
+    namer = _Namer(drawing, {**second.words, **first.words}, first)
     for trace in ours:
         drawing.trace(**(trace if trace in shared else namer.first(trace, machines[0])))
     for trace in theirs:
@@ -71,12 +71,12 @@ def overlaid_figures(first: Figure, second: Figure, machines: Machines) -> Figur
 class _Namer:
     """Gives each trace its machine, in its name and in its look."""
 
-    def __init__(
-        self, drawing: FigureBuilder, words: Mapping[str, Text], has_named_rows: bool
-    ) -> None:
+    def __init__(self, drawing: FigureBuilder, words: Mapping[str, Text], first: Figure) -> None:
         self._drawing = drawing
         self._words = words
-        self._has_named_rows = has_named_rows
+        # Rows carry the names, in a figure without a legend.
+        self._has_named_rows = first.figure["layout"].get("showlegend") is False
+        self._looks = _Looks(first)
         self._num_named = 0
         self.added_pixels = 0
         """height of what a second machine adds to the legend"""
@@ -91,7 +91,7 @@ class _Namer:
 
     def second(self, trace: Mapping[str, Any], machine: Text) -> Json:
         """A trace of the result beside it."""
-        changed = _restyled(trace, 0 if self._has_named_rows else self._num_named)
+        changed = self._looks.of(trace, 0 if self._has_named_rows else self._num_named)
         if "name" not in trace:
             return changed
         self._num_named += 1
@@ -108,6 +108,42 @@ class _Namer:
         return self._drawing.say(entry)
 
 
+class _Looks:
+    """The second machine's colour, symbols and patterns: none that the first one's traces have."""
+
+    def __init__(self, first: Figure) -> None:
+        markers = [trace.get("marker", {}) for trace in first.figure["data"]]
+        symbols = {marker.get("symbol") for marker in markers}
+        patterns = {marker.get("pattern", {}).get("shape") for marker in markers}
+        self._symbols = [symbol for symbol in SYMBOLS if symbol not in symbols]
+        self._patterns = [pattern for pattern in PATTERNS if pattern not in patterns]
+
+    def of(self, trace: Mapping[str, Any], index: int) -> Json:
+        """A trace in the second machine's colour, with its `index`-th symbol or pattern."""
+        changed = dict(trace)
+        if "fillcolor" in trace:
+            changed["fillcolor"] = BESIDE.band
+        if "marker" in trace:
+            changed["marker"] = self._marker(trace, index)
+        if "color" in trace.get("line", {}):
+            changed["line"] = {**trace["line"], "color": BESIDE.light}
+            if trace.get("mode") == "lines":  # without symbols, the dash has to tell it
+                changed["line"]["dash"] = BESIDE.dash
+        for bar in ("error_x", "error_y"):
+            if bar in trace:
+                changed[bar] = {**trace[bar], "color": BESIDE.light}
+        return changed
+
+    def _marker(self, trace: Mapping[str, Any], index: int) -> Json:
+        marker = {**trace["marker"], "color": BESIDE.light}
+        if trace["type"] == "bar":
+            shape = self._patterns[index % len(self._patterns)]
+            return marker | {"pattern": {**marker.get("pattern", {}), "shape": shape}}
+        if "line" in marker:
+            marker["line"] = {**marker["line"], "color": BESIDE.light}
+        return marker | {"symbol": self._symbols[index % len(self._symbols)]}
+
+
 def _has_room(figure: Figure) -> bool:
     """Whether a second machine's marks can stand beside a figure's own."""
     traces = figure.figure["data"]
@@ -115,11 +151,6 @@ def _has_room(figure: Figure) -> bool:
     is_grouped = figure.figure["layout"].get("barmode", "group") == "group"
     has_spans = any("base" in trace for trace in traces)
     return kinds <= {"scatter", "bar"} and ("bar" not in kinds or (is_grouped and not has_spans))
-
-
-def _has_named_rows(figure: Figure) -> bool:
-    """Whether the rows carry the names, in a figure without a legend."""
-    return figure.figure["layout"].get("showlegend") is False
 
 
 def _say_all(drawing: FigureBuilder, *figures: Figure) -> None:
@@ -163,30 +194,3 @@ def _bar_pixels(
 
 def _num_rows(layout: Mapping[str, Any]) -> int:
     return len(layout.get("yaxis", {}).get("categoryarray", ()))
-
-
-def _restyled(trace: Mapping[str, Any], index: int) -> Json:
-    """The trace in the second machine's colour, with its `index`-th symbol or pattern."""
-    changed = dict(trace)
-    if "fillcolor" in trace:
-        changed["fillcolor"] = BESIDE.band
-    if "marker" in trace:
-        changed["marker"] = _marker(trace, index)
-    if "color" in trace.get("line", {}):
-        changed["line"] = {**trace["line"], "color": BESIDE.light}
-        if trace.get("mode") == "lines":  # without symbols, the dash has to tell it
-            changed["line"]["dash"] = BESIDE.dash
-    for bar in ("error_x", "error_y"):
-        if bar in trace:
-            changed[bar] = {**trace[bar], "color": BESIDE.light}
-    return changed
-
-
-def _marker(trace: Mapping[str, Any], index: int) -> Json:
-    marker = {**trace["marker"], "color": BESIDE.light}
-    if trace["type"] == "bar":
-        shape = PATTERNS[index % len(PATTERNS)]
-        return marker | {"pattern": {**marker.get("pattern", {}), "shape": shape}}
-    if "line" in marker:
-        marker["line"] = {**marker["line"], "color": BESIDE.light}
-    return marker | {"symbol": SYMBOLS[index % len(SYMBOLS)]}
