@@ -72,7 +72,8 @@ def rms_norm_backward_kernel(
     w = tl.load(weight_ptr + columns, columns < NUM_COLUMNS, other=0.0).to(tl.float32)
     dw = tl.zeros([1, BLOCK_COLUMNS], tl.float32)
     step = tl.num_programs(0) * BLOCK_ROWS
-    for first in range(tl.program_id(0) * BLOCK_ROWS, num_rows, step):
+    # Two stages: the next rows are on their way, to shared memory, while these are computed.
+    for first in tl.range(tl.program_id(0) * BLOCK_ROWS, num_rows, step, num_stages=2):
         rows = first + tl.arange(0, BLOCK_ROWS)[:, None]
         offsets = rows.to(tl.int64) * NUM_COLUMNS + columns
         inside = (rows < num_rows) & (columns < NUM_COLUMNS)
