@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,42 +20,46 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from fuseshard.compiler.described.targets import TARGETS
-from fuseshard.compiler.gpu_code.machine import compile_triton
+from fuseshard.compiler.gpu_code.machine import FUSION_NOTICE, compile_triton
 from fuseshard.compiler.gpu_code.records import MachineCode
 
 
 @triton.jit
-def copy(source, result, count, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def copy(source, result, count, block: tl.constexpr):
+    offsets = tl.program_id(0) * block + tl.arange(0, block)
     mask = offsets < count
     tl.store(result + offsets, tl.load(source + offsets, mask=mask), mask=mask)
 
 
 @triton.jit
-def row_sum(source, result, width, BLOCK: tl.constexpr):
+def row_sum(source, result, width, block: tl.constexpr):
     row = tl.program_id(0)
-    offsets = tl.arange(0, BLOCK)
+    offsets = tl.arange(0, block)
     x = tl.load(source + row * width + offsets, mask=offsets < width, other=0.0)
     tl.store(result + row, tl.sum(x, axis=0))
 
 
 @triton.jit
-def centred(source, result, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def centred(source, result, rows: tl.constexpr, columns: tl.constexpr):
     """Needs the whole tile twice over, so that a large tile doesn't fit into registers."""
-    places = tl.arange(0, ROWS)[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    places = tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns)[None, :]
     x = tl.load(source + places)
     y = x - tl.sum(x, axis=0)[None, :]
     tl.store(result + places, y * tl.sum(y * y, axis=1)[:, None])
 
 
 @triton.jit
-def product(a, b, c, SIZE: tl.constexpr):
-    places = tl.arange(0, SIZE)[:, None] * SIZE + tl.arange(0, SIZE)[None, :]
+def product(a, b, c, size: tl.constexpr):
+    places = tl.arange(0, size)[:, None] * size + tl.arange(0, size)[None, :]
     tl.store(c + places, tl.dot(tl.load(a + places), tl.load(b + places)))
 
 
 ALIGNED = {"source": "*fp32:16", "result": "*fp32:16"}
 MATRICES = {"a": "*bf16:16", "b": "*bf16:16", "c": "*fp32:16"}
+
+
+TILES = (("h200", 8), ("h200", 64), ("a100", 64), ("mi300x", 8), ("mi300x", 32), ("mi300x", 256))
+"""target and rows of a tile 128 wide; the largest doesn't fit into a warp's registers"""
 
 
 def compiled(
@@ -64,77 +68,83 @@ def compiled(
     return compile_triton(fn, signature, constants, TARGETS[key], num_warps=num_warps)
 
 
-def row(key: str, code: MachineCode) -> dict[str, Any]:
-    found = dataclasses.asdict(code.resources) | {"compile_s": code.compile_s, "key": key}
+def row(code: MachineCode) -> dict[str, Any]:
+    """The counts, and what other eyes see in the same text."""
     text = code.sass or code.assembly
-    words = {"64": 2, "128": 4}
-    for name, opcode in (("local_stores", "STL"), ("local_loads", "LDL")):
-        parts = [m.split(".") for m in re.findall(rf"\b{opcode}[.\w]*", text)]
-        found[name] = sum(max([words.get(p, 1) for p in part]) for part in parts)
-    found["scratch_stores"] = len(re.findall(r"\bscratch_store", text))
     waves = re.search(r"; Occupancy: (\d+)", code.assembly)
-    found["llvm_waves"] = int(waves[1]) if waves else None
-    return found
-
-
-def all_targets() -> dict[str, Any]:
-    """Vector loads, shuffles, barriers and tensor cores on every target."""
-    found = {}
-    for key in TARGETS:
-        start = time.perf_counter()
-        counted = {"count": "i32:16"}
-        plain = {"source": "*fp32", "result": "*fp32", "count": "i32:16"}
-        sums = {**ALIGNED, "width": "i32:16"}
-        codes = {
-            "aligned": compiled(copy, ALIGNED | counted, key, BLOCK=1024),
-            "unaligned": compiled(copy, plain, key, BLOCK=1024),
-            "one warp": compiled(row_sum, sums, key, BLOCK=1024, num_warps=1),
-            "four warps": compiled(row_sum, sums, key, BLOCK=1024, num_warps=4),
-            "product": compiled(product, MATRICES, key, SIZE=64),
-        }
-        found[key] = {name: row(key, code) for name, code in codes.items()}
-        found[key]["seconds"] = time.perf_counter() - start
-    return found
-
-
-def tiles() -> dict[str, Any]:
-    """A tile that fits into one warp's registers, and one that doesn't."""
-    return {
-        f"{key} {rows}": row(
-            key, compiled(centred, ALIGNED, key, num_warps=1, ROWS=rows, COLUMNS=128)
-        )
-        for key, rows in (("h200", 8), ("h200", 64), ("mi300x", 8), ("mi300x", 128))
+    return dataclasses.asdict(code.resources) | {
+        "compile_s": code.compile_s,
+        "words spilled": words(text, r"\b(?:STL|scratch_store_)([.\w]*)"),
+        "LLVM's waves": int(waves[1]) if waves else None,
     }
 
 
-def by_other_tools() -> dict[str, Any]:
-    """Compile again with nothing but Triton, and ask cuobjdump of the result."""
-    found = {}
-    for key, architecture in (("h200", 90), ("a100", 80)):
-        signature = {"source": "*fp32", "result": "*fp32", "ROWS": "constexpr"}
-        source = ASTSource(
-            centred,
-            signature | {"COLUMNS": "constexpr"},
-            {"ROWS": 64, "COLUMNS": 128},
-            {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]},
-        )
-        kernel = triton.compile(
-            source,
-            target=GPUTarget("cuda", architecture, 32),
-            options={"num_warps": 1, "num_stages": 3, "enable_fp_fusion": True},
-        )
-        code = compiled(centred, ALIGNED, key, num_warps=1, ROWS=64, COLUMNS=128)
-        usage = cuobjdump("-res-usage", kernel.asm["cubin"])
-        listing = cuobjdump("-sass", kernel.asm["cubin"])
-        opcodes = re.findall(r"^ +/\*[0-9a-f]{4,}\*/ +(?:@\S+ +)?([\w.]+)", listing, re.MULTILINE)
-        ours = re.findall(r"^ +(?:@\S+ +)?([\w.]+)", code.sass or "", re.MULTILINE)
-        found[key] = {
-            "registers": (code.resources.registers, int(re.search(r"REG:(\d+)", usage)[1])),
-            "stack": (code.resources.stack_bytes, int(re.search(r"STACK:(\d+)", usage)[1])),
-            "opcodes": (Counter(ours), Counter(op for op in opcodes if op != "NOP")),
-            "instructions": (code.resources.instructions, len(ours)),
+def words(text: str, pattern: str) -> int:
+    """Add up the registers that instructions move; `pattern` catches what follows their name."""
+    sizes = {"64": 2, "128": 4, "dwordx2": 2, "dwordx3": 3, "dwordx4": 4}
+    return sum(
+        next((sizes[part] for part in found.split(".") if part in sizes), 1)
+        for found in re.findall(pattern, text)
+    )
+
+
+def all_targets() -> dict[str, dict[str, MachineCode]]:
+    """Vector loads, shuffles, barriers and tensor cores on every architecture."""
+    plain = {"source": "*fp32", "result": "*fp32", "count": "i32:16"}
+    counted, sums = {**ALIGNED, "count": "i32:16"}, {**ALIGNED, "width": "i32:16"}
+    return {
+        key: {
+            "aligned": compiled(copy, counted, key, block=1024),
+            "unaligned": compiled(copy, plain, key, block=1024),
+            "one warp": compiled(row_sum, sums, key, block=1024, num_warps=1),
+            "four warps": compiled(row_sum, sums, key, block=1024, num_warps=4),
+            "product": compiled(product, MATRICES, key, size=64),
         }
-    return found
+        for key in ("h200", "a100", "rtx4090", "b200", "mi300x")
+    }
+
+
+def stages(code: MachineCode) -> dict[str, str | None]:
+    return {name: getattr(code, name) for name in ("ttir", "ttgir", "llir", "assembly", "sass")}
+
+
+def tiles() -> dict[str, MachineCode]:
+    return {
+        f"{key} {rows}": compiled(centred, ALIGNED, key, num_warps=1, rows=rows, columns=128)
+        for key, rows in TILES
+    }
+
+
+def by_other_tools(key: str, ours: MachineCode) -> dict[str, Any]:
+    """Compile the large tile with nothing but Triton, and ask cuobjdump of the result."""
+    target = TARGETS[key]
+    source = ASTSource(
+        centred,
+        {"source": "*fp32", "result": "*fp32", "rows": "constexpr", "columns": "constexpr"},
+        {"rows": 64, "columns": 128},
+        {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]},
+    )
+    kernel = triton.compile(
+        source,
+        target=GPUTarget("cuda", int(target.architecture), 32),
+        options={"num_warps": 1, "num_stages": 3},
+    )
+    usage = cuobjdump("-res-usage", kernel.asm["cubin"])
+    listing = cuobjdump("-sass", kernel.asm["cubin"])
+    opcode = r" +(?:@\S+ +)?([\w.]+)"
+    theirs = re.findall(rf"^ +/\*[0-9a-f]{{4,}}\*/{opcode}", listing, re.MULTILINE)
+    opcodes = re.findall(rf"^{opcode}", ours.sass or "", re.MULTILINE)
+    return {
+        "registers": [ours.resources.registers, figure("REG", usage)],
+        "stack": [ours.resources.stack_bytes, figure("STACK", usage)],
+        "opcodes": [Counter(opcodes), Counter(name for name in theirs if name != "NOP")],
+    }
+
+
+def figure(name: str, usage: str) -> int:
+    found = re.search(rf"{name}:(\d+)", usage)
+    assert found is not None
+    return int(found[1])
 
 
 def cuobjdump(option: str, cubin: bytes) -> str:
@@ -145,43 +155,38 @@ def cuobjdump(option: str, cubin: bytes) -> str:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def stages() -> dict[str, dict[str, str | None]]:
-    """The text of each stage on both vendors."""
-    signature = {**ALIGNED, "width": "i32:16"}
-    return {
-        key: {
-            name: getattr(compiled(row_sum, signature, key, BLOCK=1024), name)
-            for name in ("ttir", "ttgir", "llir", "assembly", "sass")
-        }
-        for key in ("h200", "mi300x")
-    }
+def leftovers(cache: Path) -> dict[str, Any]:
+    """What a compile must leave as it was. Positive control: Triton by itself fills its cache."""
 
+    def state() -> tuple[Any, ...]:
+        return dict(os.environ), sys.stdout, triton.knobs.nvidia.dump_ptxas_log
 
-def leftovers() -> dict[str, bool]:
-    """What a compile must leave as it was."""
-    cache = Path(tempfile.mkdtemp())
-    os.environ["TRITON_CACHE_DIR"] = str(cache)
-    before = dict(os.environ), sys.stdout, triton.knobs.nvidia.dump_ptxas_log
+    before = state()
     with contextlib.redirect_stdout(io.StringIO()) as printed:
-        compiled(copy, ALIGNED | {"count": "i32"}, "h200", BLOCK=512)
-        ours = not any(cache.iterdir()) and printed.getvalue() == ""
-    after = dict(os.environ), sys.stdout, triton.knobs.nvidia.dump_ptxas_log
-    # Positive control: Triton by itself does fill the folder.
-    by_other_tools()
-    return {"nothing left": ours and before == after, "control": any(cache.iterdir())}
+        compiled(copy, {**ALIGNED, "count": "i32"}, "h200", block=512)
+    kept = len(list(cache.iterdir()))
+    source = ASTSource(copy, {"source": "*fp32", "result": "*fp32", "count": "i32"}, {"block": 512})
+    source.signature["block"] = "constexpr"
+    triton.compile(source, target=GPUTarget("cuda", 90, 32))
+    return {
+        "same state": before == state(),
+        "printed": printed.getvalue(),
+        "folders": kept,
+        "control": len(list(cache.iterdir())),
+    }
 
 
 def errors() -> dict[str, str]:
     """Messages of what can't work; the last one makes Triton impossible to import."""
     signature = {**ALIGNED, "count": "i32"}
     found = {}
-    found["not triton"] = complaint(lambda: compiled(len, signature, "h200", BLOCK=8))
-    found["argument"] = complaint(lambda: compiled(copy, ALIGNED, "h200", BLOCK=8))
+    found["not triton"] = complaint(lambda: compiled(len, signature, "h200", block=8))
+    found["argument"] = complaint(lambda: compiled(copy, ALIGNED, "h200", block=8))
     tool = vars(type(triton.knobs.nvidia))["ptxas"]
     tool.default_path = "/nowhere/ptxas"
-    found["tool"] = complaint(lambda: compiled(copy, signature, "a100", BLOCK=8))
+    found["tool"] = complaint(lambda: compiled(copy, signature, "a100", block=8))
     sys.modules["triton"] = None  # type: ignore[assignment] # Python's way to say: not there
-    found["package"] = complaint(lambda: compiled(copy, signature, "h200", BLOCK=8))
+    found["package"] = complaint(lambda: compiled(copy, signature, "h200", block=8))
     return found
 
 
@@ -193,14 +198,27 @@ def complaint(call: Any) -> str:
     return "none"
 
 
+def main() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
+        first = compiled(copy, {**ALIGNED, "count": "i32"}, "a100", block=512)
+        assert first.sass
+        # Only from here on: our own compiles are to keep quiet by themselves.
+        warnings.filterwarnings("ignore", FUSION_NOTICE)
+        left = leftovers(Path(folder))
+        small, large = all_targets(), tiles()
+        return {
+            "leftovers": left,
+            "targets": {
+                key: {name: row(code) for name, code in codes.items()}
+                for key, codes in small.items()
+            },
+            "stages": {key: stages(small[key]["four warps"]) for key in ("h200", "mi300x")},
+            "tiles": {name: row(code) for name, code in large.items()},
+            "tools": {key: by_other_tools(key, large[f"{key} 64"]) for key in ("h200", "a100")},
+            "errors": errors(),
+        }
+
+
 if __name__ == "__main__":
-    results = {
-        "targets": all_targets(),
-        "tiles": tiles(),
-        "tools": by_other_tools(),
-        "stages": stages(),
-        "leftovers": leftovers(),
-        "errors": errors(),
-        "torch is described": "torch" in sys.modules,
-    }
-    print(json.dumps(results))
+    print(json.dumps(main()))
