@@ -4,6 +4,7 @@ Four processes, no ranks.
 """
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,10 @@ def test_everything_is_as_before(nvidia: dict[str, Any], amd: dict[str, Any]) ->
     # A build for CUDA 13 has the accelerator, the kernels and the version that are described.
     expected = set() if torch.version.cuda is None else {"accelerator", "dispatcher", "version"}
     assert unseen == expected
+
+
+def test_a_tensor_on_the_gpu_is_refused_afterwards(nvidia: dict[str, Any]) -> None:
+    assert re.match("(NotImplemented|Runtime)Error: ", nvidia["tensor"])
 
 
 def test_code_for_the_cpu_stays_the_same(reports: dict[str, dict[str, Any]]) -> None:
