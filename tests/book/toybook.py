@@ -70,7 +70,9 @@ class Project:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment of a build: the toy package can be imported, the address is unknown."""
+        """The environment of a build: the toy package and ours can be imported, the address isn't
+        known.
+        """
         kept = {key: value for key, value in os.environ.items() if key != "GITHUB_REPOSITORY"}
         path = os.pathsep.join([str(self.folder / "kit"), str(PACKAGE.parent)])
         return {**kept, "PYTHONPATH": path, "NO_COLOR": "1", **self.variables}

@@ -13,6 +13,7 @@ from fuseshard.show.records import Check, Origin
 from fuseshard.show.sources import annotated_source, lines, on
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import plain, word
+from tests.book.toy.kit.toykit import gpus
 
 VERDICTS = {"f": "faster", "s": "slower", "n": "no difference measured"}
 RATIOS = {"f": 0.5, "s": 2.0, "n": 1.0}
@@ -148,7 +149,7 @@ def charts(live):
 @pytest.fixture
 def records(table, figure, source, choice, check, charts):
     """A record of every kind, and every chart."""
-    return [table, figure, source, choice, check, *charts]
+    return [table, figure, source, choice, check, gpus.explorer("softmax"), *charts]
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ LEFTOVERS = re.compile(
             r"\w+Warning\b",
             r"\bpid[ =:]+\d+",
             r"\[[WE]\d{3,}",
-            r"0x7f[0-9a-f]{6,}",
+            r"0x7f[0-9a-f]{10}",  # an address; 0x7fffffff is a number that machine code holds
             r"\[rank\d+\]:",
         ]
     )

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from sphinx.application import Sphinx
 
-from fuseshard.book import assets, catalog, config, directives, editions, messages, pages, timing
+from fuseshard.book import (
+    assets,
+    catalog,
+    config,
+    directives,
+    editions,
+    files,
+    messages,
+    pages,
+    timing,
+)
 from fuseshard.book.run import execute as run
 
 
@@ -16,6 +26,7 @@ def setup(app: Sphinx) -> dict[str, object]:
     assets.setup_assets(app)
     pages.setup_pages(app)
     run.setup_run(app)
+    files.setup_files(app)
     directives.setup_directives(app)
     editions.setup_editions(app)
     timing.setup_timing(app)

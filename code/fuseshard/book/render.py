@@ -13,15 +13,19 @@ from sphinx.application import Sphinx
 
 from fuseshard.book.assets import DARK_ID, figure_script
 from fuseshard.book.catalog import catalog_of
-from fuseshard.book.config import chapters_dir
+from fuseshard.book.config import book_config, chapters_dir
 from fuseshard.book.draw.choice import choice_html
+from fuseshard.book.draw.explorer.files import data_files
+from fuseshard.book.draw.explorer.page import explorer_html
 from fuseshard.book.draw.figure import figure_html
 from fuseshard.book.draw.parts import Voice, check_html
 from fuseshard.book.draw.source import source_html
 from fuseshard.book.draw.table import table_html
+from fuseshard.book.files import FILES, files_address
 from fuseshard.book.messages import BookError, Subtype
 from fuseshard.palette import LIGHT_TO_DARK
 from fuseshard.show.choices import CHOICE_MIME
+from fuseshard.show.explorer.explore import EXPLORER_MIME
 from fuseshard.show.records import CHECK_MIME, FIGURE_MIME, SOURCE_MIME, TABLE_MIME
 from fuseshard.show.words import VERSION, WORD_MIME
 
@@ -35,6 +39,7 @@ BLOCKS: dict[str, Draw] = {
     SOURCE_MIME: source_html,
     CHECK_MIME: check_html,
     CHOICE_MIME: choice_html,
+    EXPLORER_MIME: explorer_html,
 }
 
 
@@ -55,7 +60,8 @@ class FuseShardRenderer(MimeRenderPlugin):
             return None
         record: Any = data.content
         page = Path(env.doc2path(env.docname)).relative_to(chapters_dir(env.app)).as_posix()
-        voice = Voice(catalog_of(env.app), _where(page, data, record))
+        where = _where(page, data, record)
+        voice = Voice(catalog_of(env.app), where, files_address(env.app, env.docname))
         _check_version(record, data.mime_type, voice.where)
         if data.mime_type == WORD_MIME:
             text = voice.catalog.render(record["word"], voice.where)
@@ -66,7 +72,13 @@ class FuseShardRenderer(MimeRenderPlugin):
         if data.mime_type == CHOICE_MIME:
             renderer.add_js_file("fuseshard-choices", "fuseshard/choices.js", DEFERRED)
         html = BLOCKS[data.mime_type](record, voice)
-        return [nodes.raw(text=html, format="html", classes=["output"])]
+        block = nodes.raw(text=html, format="html", classes=["output"])
+        if data.mime_type == EXPLORER_MIME:
+            renderer.add_js_file("fuseshard-explorer", "fuseshard/explorer.js", DEFERRED)
+            block["classes"].append("fs-uncut")  # it is wider than the text
+            if book_config(env.app.config).is_root:
+                block[FILES] = data_files(record, where)
+        return [block]
 
 
 def _where(page: str, data: MimeData, record: Any) -> str:

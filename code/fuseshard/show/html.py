@@ -17,8 +17,10 @@ def render(data: Json) -> str:
     """Return the HTML of a record's JSON, to be shown by Jupyter.
 
     Args:
-        data: JSON of a Figure, Table, Source, Choice or Check; figures need plotly.
+        data: JSON of a Figure, Table, Source, Choice, Explorer or Check; figures need plotly.
     """
+    if "texts" in data:
+        return _explorer_html(data)
     if "options" in data:
         return "".join(
             f"<p><b>{escape(said)}</b></p>{render(record)}" for said, record in _options(data)
@@ -34,6 +36,8 @@ def render(data: Json) -> str:
 
 def text(data: Json) -> str:
     """Return the plain text of a record's JSON, for terminals and e-mail."""
+    if "texts" in data:
+        return _explorer_text(data)
     if "options" in data:
         return "\n\n".join(f"{said}\n{text(record)}" for said, record in _options(data))
     if "figure" in data:
@@ -59,6 +63,35 @@ def _options(data: Json) -> list[tuple[str, Json]]:
     """Name each option of a choice: Jupyter shows them all, one below the other."""
     label = text_of(data["label"])
     return [(f"{label}: {text_of(o['label'])}", o["record"]) for o in data["options"]]
+
+
+def _explorer_start(data: Json) -> tuple[str, list[tuple[str, str]]]:
+    """Return what an explorer shows first: a title, and the name and code of each stage."""
+    start = data["start"]
+    target = next(t for t in data["targets"] if t["key"] == start["target"])
+    program = next(p for p in data["programs"] if p["key"] == start["program"])
+    views = (kernel["views"].get(start["target"]) for kernel in program["kernels"])
+    view = next(view for view in views if view)
+    title = f"{text_of(data['label'])}: {text_of(program['label'])}, {target['name']}"
+    stages = data["stages"][target["vendor"]]
+    return title, [(text_of(s["label"]), data["texts"][view["texts"][s["key"]]]) for s in stages]
+
+
+def _explorer_html(data: Json) -> str:
+    """Show the first program on its first GPU: in Jupyter there is nothing to load more from."""
+    title, stages = _explorer_start(data)
+    folded = "".join(
+        f"<details><summary>{escape(label)}</summary><pre><code>{escape(code)}</code></pre>"
+        "</details>"
+        for label, code in stages
+    )
+    return f"<p><b>{escape(title)}</b></p>{folded}"
+
+
+def _explorer_text(data: Json) -> str:
+    title, stages = _explorer_start(data)
+    sizes = [f"{label}: {len(code.splitlines())} lines" for label, code in stages]
+    return "\n".join([title, *sizes])
 
 
 def _lines(note: Json) -> str:

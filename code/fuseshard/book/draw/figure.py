@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fuseshard.book.draw.parts import Json, Voice, origin_html
+from fuseshard.book.draw.parts import Json, Voice, in_script, origin_html
 from fuseshard.book.draw.table import bare_table_html
 from fuseshard.book.messages import BookError, Subtype
 from fuseshard.show.words import map_shown_strings
@@ -30,7 +30,7 @@ def figure_html(record: Json, voice: Voice) -> str:
         f'aria-label="{voice.text(record["table"]["caption"])}">'
         f"{bare_table_html(record['table'], voice)}</div></div></noscript>"
         f"{origin_html(record, voice)}"
-        f'<script type="application/json" class="fs-json">{_in_script(data)}</script></figure>'
+        f'<script type="application/json" class="fs-json">{in_script(data)}</script></figure>'
     )
 
 
@@ -55,8 +55,3 @@ def translated(record: Json, voice: Voice) -> Any:
         )
 
     return map_shown_strings(record["figure"], change)
-
-
-def _in_script(data: str) -> str:
-    """Keep JSON from ending the <script> element, or opening a comment in it."""
-    return data.replace("<", "\\u003c")

@@ -24,6 +24,8 @@ class Voice:
     catalog: Catalog
     where: str
     """page, line and record; how errors name it"""
+    files: str = ""
+    """address of the folder of the page's data files, relative to the page"""
 
     def html(self, data: Json) -> str:
         """Return a Word or Plain as HTML; `backticks` set code."""
@@ -33,9 +35,18 @@ class Voice:
         """Return a Word or Plain as text for an HTML attribute."""
         return escape(self.catalog.render(data, self.where).replace("`", ""))
 
+    def template(self, msgid: str) -> str:
+        """Return one of the site's own words with its placeholders, for a script to fill in."""
+        return self.catalog.text(msgid, self.where)
+
     def say(self, msgid: str, **values: object) -> str:
         """Return one of the site's own words as HTML text."""
         return escape(self.catalog.text(msgid, self.where).format(**values))
+
+
+def in_script(data: str) -> str:
+    """Keep JSON from ending the <script> element that it stands in, or opening a comment there."""
+    return data.replace("<", "\\u003c")
 
 
 def origin_html(record: Json, voice: Voice) -> str:
