@@ -53,8 +53,13 @@ LAYERS = {
     "doctor": _layer("measure"),
     "__main__": _layer(f"{ABOVE_TORCH} doctor checks claims show book"),
 }
-# Plain data and arithmetic, which a page about schedules reads without starting torch.
+# Plain data, arithmetic and text, which a page reads without starting torch.
 TORCH_FREE_MODULES = {
+    f"{ROOT}.compiler.described.targets",
+    f"{ROOT}.compiler.gpu_code.disassembly",
+    f"{ROOT}.compiler.gpu_code.occupancy",
+    f"{ROOT}.compiler.gpu_code.records",
+    f"{ROOT}.compiler.gpu_code.resources",
     f"{ROOT}.distributed.schedules",
     f"{ROOT}.distributed.planner",
     f"{ROOT}.measure.records",

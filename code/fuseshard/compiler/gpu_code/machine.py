@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
@@ -27,8 +28,8 @@ from fuseshard.compiler.gpu_code.sources import autotuner
 
 ALIGNED = ":16"
 """ending of a type in a signature: the argument is divisible by 16, as Triton finds at a launch"""
-# Triton up to 3.9 fuses a * b + c unless told otherwise, and 3.9 warns that 3.10 won't.
-FUSED_MULTIPLY_ADD = {"enable_fp_fusion": True}
+FUSION_NOTICE = "TRITON_DEFAULT_FP_FUSION is unset"
+"""beginning of Triton 3.9's warning that 3.10 won't fuse a * b + c unless it is told to"""
 
 
 def compile_triton(
@@ -49,7 +50,7 @@ def compile_triton(
         signature: type of each argument that isn't constant, in Triton's words: "*fp32" for a
             pointer, "i32". The ending ":16" says that it is divisible by 16, without which loads
             and stores stay narrow: "*fp32:16".
-        constants: value of each `tl.constexpr` argument.
+        constants: value of each `tl.constexpr` argument, and of any other that is fixed.
         target: the GPU.
         num_warps: warps of a block; waves on AMD.
         num_stages: loop iterations whose loads are under way at once.
@@ -68,19 +69,8 @@ def compile_triton(
             f"compile_triton: fn is {type(fn).__name__}, must be a triton.JITFunction (only that "
             "can be compiled); decorate it with triton.jit, in a process without TRITON_INTERPRET."
         )
-    _require_all_arguments(fn.arg_names, signature, constants)
-    source = triton.compiler.ASTSource(
-        fn,
-        {name: kind.removesuffix(ALIGNED) for name, kind in signature.items()}
-        | dict.fromkeys(constants, "constexpr"),
-        dict(constants),
-        {
-            (fn.arg_names.index(name),): [["tt.divisibility", 16]]
-            for name, kind in signature.items()
-            if kind.endswith(ALIGNED)
-        },
-    )
-    options = {"num_warps": num_warps, "num_stages": num_stages, **FUSED_MULTIPLY_ADD}
+    source = triton.compiler.ASTSource(fn, *_typed(fn.arg_names, signature, constants))
+    options = {"num_warps": num_warps, "num_stages": num_stages}
     named = _triton_target(target)
     blocks = {name: value for name, value in constants.items() if isinstance(value, int)}
     return _machine_code(
@@ -132,22 +122,32 @@ def compile_kernel(source: KernelSource, index: int, target: Target) -> MachineC
         )
 
 
-def _require_all_arguments(
+def _typed(
     names: list[str], signature: Mapping[str, str], constants: Mapping[str, Any]
-) -> None:
-    """Triton itself would fail deep inside, or compile for a type that nobody named."""
+) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int], list[list[Any]]]]:
+    """Say types, constants and what is known of arguments in the words of Triton's ASTSource.
+
+    Of an argument that is missing Triton itself would complain deep inside.
+    """
     given = sorted([*signature, *constants])
     if given != sorted(names):
         raise ValueError(
             f"compile_triton: signature and constants name {given}, must name each of "
             f"{sorted(names)} once (the kernel's arguments); complete signature or constants."
         )
+    types = {name: kind.removesuffix(ALIGNED) for name, kind in signature.items()}
+    aligned = [names.index(name) for name, kind in signature.items() if kind.endswith(ALIGNED)]
+    return (
+        types | dict.fromkeys(constants, "constexpr"),
+        dict(constants),
+        {(index,): [["tt.divisibility", 16]] for index in aligned},
+    )
 
 
 def _triton() -> Any:
     """Import Triton, which has no wheel for every system."""
     try:
-        import triton  # noqa: PLC0415 - see above
+        import triton  # noqa: PLC0415 - not on every system
     except ImportError as error:
         raise MissingToolError(
             f"compile: Triton can't be imported ({error}), must be there to compile for a GPU; "
@@ -182,6 +182,9 @@ def _fresh_compiles() -> Iterator[io.StringIO]:
         knobs.cache.dir = folder
         knobs.nvidia.dump_ptxas_log = True
         stack.enter_context(redirect_stdout(log))
+        # What Triton does unless it is told otherwise is what is asked for here.
+        stack.enter_context(warnings.catch_warnings())
+        warnings.filterwarnings("ignore", FUSION_NOTICE, UserWarning)
         yield log
 
 

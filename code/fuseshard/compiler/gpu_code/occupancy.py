@@ -22,8 +22,8 @@ SCHEDULERS = 4
 # CUDA Programming Guide.
 REGISTER_GRANULE = 256
 """registers; a warp gets a multiple of this"""
-MAX_REGISTERS = 255
-"""registers a thread can name"""
+MAX_REGISTERS = 256
+"""registers of a thread, with the one that always reads as zero"""
 SHARED_GRANULE = 128
 """bytes; a block gets a multiple of this"""
 RESERVED_SHARED_BYTES = 1024

@@ -38,7 +38,7 @@ class Counts:
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores")
 _CUMULATIVE = re.compile(r"(\d+) bytes cumulative stack size")
-_SASS = re.compile(r"^\s+(?:@!?U?P\w+ )?([A-Z][A-Z0-9]*)((?:\.\w+)*)[^\n]*;", re.MULTILINE)
+_SASS = re.compile(r"\s*(?:@!?U?P\w+ +)?([A-Z][A-Z0-9]*)((?:\.\w+)*)[\s;].*")
 
 _SASS_LOADS = {"LDG", "LDGSTS", "UTMALDG"}
 _SASS_STORES = {"STG", "UTMASTG", "UTMAREDG", "RED", "REDG", "ATOM", "ATOMG"}
@@ -86,8 +86,12 @@ def counts_sass(sass: str) -> Counts:
 
     Args:
         sass: as `disassembly.sass` gives it.
+
+    Raises:
+        ValueError: a line is neither a label nor an instruction.
     """
-    codes = [(m[1], m[2].split(".")[1:]) for m in _SASS.finditer(sass) if m[1] != "NOP"]
+    lines = [line for line in sass.splitlines() if not line.endswith(":")]
+    codes = [(name, parts) for name, parts in map(_opcode, lines) if name != "NOP"]
     widths = tuple(_sass_width(name, parts) for name, parts in codes if name in _SASS_LOADS)
     names = [name for name, _ in codes]
     return Counts(
@@ -100,6 +104,17 @@ def counts_sass(sass: str) -> Counts:
         tensor_core_ops=sum(bool(_SASS_TENSOR_CORE.fullmatch(name)) for name in names),
         instructions=len(codes),
     )
+
+
+def _opcode(line: str) -> tuple[str, list[str]]:
+    """Split off what an instruction of NVIDIA's does: name, and the words behind its points."""
+    found = _SASS.fullmatch(line)
+    if found is None:
+        raise ValueError(
+            f"counts_sass: got the line {line!r}, must be a label or an instruction (a line that "
+            "is passed over would be missing from the counts); clean the text first."
+        )
+    return found[1], found[2].split(".")[1:]
 
 
 def _sass_width(name: str, parts: list[str]) -> int:

@@ -8,11 +8,10 @@ import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # Private, checked on torch 2.11 and 2.13: what Inductor decorates its kernels with.
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
-from triton.runtime.autotuner import Config
 
 from fuseshard.compiler.gpu_code.records import Configuration, KernelSource, Phase
 
