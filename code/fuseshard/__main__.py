@@ -4,14 +4,21 @@ Each command imports what it needs when it is called, so that `doctor` also answ
 """
 
 import argparse
+import functools
 import importlib
 import pkgutil
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fuseshard import recorder
 
 EXPERIMENT_LAYERS = ("measure", "compiler", "distributed")
+
+INTERRUPTED = 130
+"""exit status after Ctrl-C, as shells report it"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,39 +35,60 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fuseshard import doctor  # noqa: PLC0415 - see the module's docstring
 
         return doctor.main(quick=chosen.for_build)
-    return _record(chosen.only, chosen.out, chosen.commit)
+    return _record(chosen)
 
 
-def _record(only: str | None, out: Path | None, commit: str | None) -> int:
+def _record(chosen: argparse.Namespace) -> int:
     """Run experiments and merge their results into the machine's file, one by one."""
-    from fuseshard.measure import experiments, recordings  # noqa: PLC0415 - they import torch
+    from fuseshard import recorder  # noqa: PLC0415 - it imports torch
+    from fuseshard.measure import experiments, recordings  # noqa: PLC0415
     from fuseshard.measure.provenance import environment  # noqa: PLC0415
 
     _import_experiments()
     known = {item.id: item for item in experiments.registered()}
-    if only is not None and only not in known:
-        print(f"no experiment {only!r}; there are: {', '.join(known) or 'none'}", file=sys.stderr)
+    if chosen.only is not None and chosen.only not in known:
+        print(
+            f"no experiment {chosen.only!r}; there are: {', '.join(known) or 'none'}",
+            file=sys.stderr,
+        )
         return 2
-    wanted = [known[only]] if only is not None else list(known.values())
-    able = [item for item in wanted if item.can_run()]
+    wanted = [known[chosen.only]] if chosen.only is not None else list(known.values())
+    able = [item.id for item in wanted if item.can_run()]
     for item in wanted:
-        if item not in able:
+        if item.id not in able:
             print(f"{item.id}: left out, it needs {item.needs}")
     machine = recordings.machine_name(environment())
-    path = out or recordings.RECORDINGS_FOLDER / f"{machine}.json"
+    path = chosen.out or recordings.RECORDINGS_FOLDER / f"{machine}.json"
     try:
         recordings.check_target(path, machine)
     except (OSError, ValueError) as error:
         print(f"record: results can't be kept: {error}", file=sys.stderr)
         return 2
-    for item in able:
-        print(f"{item.id}: measuring ...", flush=True)
-        entry = item.record()
-        if commit is not None:
-            entry = replace(entry, environment=replace(entry.environment, commit=commit))
-        recordings.save(path, machine, {item.id: entry})
-    print(f"{len(able)} of {len(wanted)} recorded" + (f" in {path}" if able else ""))
-    return 0 if able else 1
+    target = recorder.Target(path=path, machine=machine, commit=chosen.commit)
+    if chosen.in_process:
+        for experiment_id in able:
+            recorder.measure_here(experiment_id, target)
+        return 0
+    return _record_apart(able, len(wanted), target)
+
+
+def _record_apart(able: Sequence[str], num_wanted: int, target: "recorder.Target") -> int:
+    """Measure in processes of their own, and end with a tally, after an interrupt too."""
+    from fuseshard import recorder  # noqa: PLC0415 - it imports torch
+
+    def command(experiment_id: str, path: Path) -> list[str]:
+        options = ["--only", experiment_id, "--out", str(path), "--in-process"]
+        commit = ["--commit", target.commit] if target.commit is not None else []
+        return [sys.executable, "-m", "fuseshard", "record", *options, *commit]
+
+    say = functools.partial(print, flush=True)
+    try:
+        num_recorded = recorder.measure_all(able, target, command=command, say=say)
+    except KeyboardInterrupt:
+        print(f"interrupted; what was measured before is kept in {target.path}", file=sys.stderr)
+        return INTERRUPTED
+    print(f"{num_recorded} of {num_wanted} recorded" + (f" in {target.path}" if able else ""))
+    return 0 if able and num_recorded == len(able) else 1
 
 
 def _import_experiments() -> None:
@@ -102,6 +130,12 @@ def _parser() -> argparse.ArgumentParser:
         "--commit",
         metavar="HASH",
         help="the book's commit, on a machine that got its files without git",
+    )
+    record.add_argument(
+        "--in-process",
+        action="store_true",
+        help="measure here, so that an error ends the command; otherwise each experiment has a "
+        "process of its own, and one that fails is recorded as failed",
     )
     return parser
 

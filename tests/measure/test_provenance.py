@@ -13,6 +13,7 @@ import torch
 
 from fuseshard.measure import provenance
 from fuseshard.measure.provenance import compiler_command, compiler_version, environment
+from fuseshard.measure.records import GpuState
 
 
 def test_versions_are_those_that_run() -> None:
@@ -90,3 +91,15 @@ def test_importing_provenance_and_doctor_leaves_torch_out() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     control = "import sys, fuseshard.models.minigpt; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", control], check=False).returncode == 1
+
+
+@pytest.mark.parametrize("answer", ["", "1980, 1980, 3201, [N/A], 34\n", "1980, 1980\n"])
+def test_a_card_that_does_not_say_everything_has_no_state(answer: str) -> None:
+    assert provenance.gpu_state_of(answer) is None
+
+
+def test_the_first_cards_state_is_read() -> None:
+    state = provenance.gpu_state_of("345, 1980, 3201, 700.00, 34\n1, 2, 3, 4, 5\n")
+    assert state == GpuState(
+        sm_mhz=345, max_sm_mhz=1980, memory_mhz=3201, power_limit_w=700, temperature_c=34
+    )

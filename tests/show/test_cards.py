@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fuseshard.measure.records import Origin
+from fuseshard.measure.records import GpuState, Origin
 from fuseshard.show.cards import environment_card, origin_line
 
 
@@ -33,6 +33,17 @@ def test_the_card_names_gpus_and_changes(make):
     assert rows["Commit of the book"] == "abc1234, with changes"
     assert "1 core," in rows["CPU"]
     assert rows_of(make.environment(commit=None, is_modified=True))["Commit of the book"] == "none"
+
+
+def test_the_card_shows_clocks_only_where_they_are_known(make):
+    state = GpuState(
+        sm_mhz=345, max_sm_mhz=1980, memory_mhz=3201, power_limit_w=700, temperature_c=34
+    )
+    rows = rows_of(make.environment(gpu="H200", num_gpus=1, gpu_state=state))
+    clocks = rows["GPU clocks as found"].replace("\N{NARROW NO-BREAK SPACE}", "")
+    assert clocks == "processor 345 of 1980 MHz, memory 3201 MHz"
+    assert rows["GPU power and heat"] == "at most 700 W, found at 34 °C"
+    assert "GPU clocks as found" not in rows_of(make.environment(gpu="H200", num_gpus=1))
 
 
 @pytest.mark.parametrize("gpu", [None, "H200"])

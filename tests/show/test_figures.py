@@ -97,6 +97,25 @@ def test_a_logarithmic_axis_refuses_what_it_cannot_hold(low, high):
         log_ticks(low, high)
 
 
+@given(st.floats(1e-9, 1e6), st.floats(1, 1e9))
+def test_a_logarithmic_axis_has_three_labelled_values_in_sight(low, factor):
+    """Or a reader of a curve between 0.9 and 1.1 finds nothing but "1" beside it."""
+    made = log_axis("t", [low, low * factor], "{:.12g}".format)
+    first, last = made["range"]
+    inside = [tick for tick in made["tickvals"] if first <= math.log10(tick) <= last]
+    assert 3 <= len(inside) <= 11
+    assert len(set(made["ticktext"])) == len(made["ticktext"])
+
+
+def test_a_short_logarithmic_axis_takes_the_coarsest_round_step_that_shows_three():
+    assert log_axis("t", [0.92, 1.3], str)["tickvals"] == [1.0, 1.2, 1.4]
+
+
+def test_ticks_that_would_read_alike_are_not_refined():
+    coarse = log_axis("t", [1, 1.3], lambda value: str(round(value)))
+    assert coarse["ticktext"] == ["1", "2"]
+
+
 def test_a_logarithmic_axis_holds_all_its_values():
     low, high = log_axis("t", [3, 50, 700], str)["range"]
     assert low < math.log10(3)

@@ -51,7 +51,8 @@ LAYERS = {
     ),
     # The command line: it says what is missing, so it starts without any of the others.
     "doctor": _layer("measure"),
-    "__main__": _layer(f"{ABOVE_TORCH} doctor checks claims show book"),
+    "recorder": _layer("measure"),
+    "__main__": _layer(f"{ABOVE_TORCH} doctor recorder checks claims show book"),
 }
 # Plain data, arithmetic and text, which a page reads without starting torch.
 TORCH_FREE_MODULES = {

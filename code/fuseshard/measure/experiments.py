@@ -12,7 +12,15 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 import torch
 
 from fuseshard.measure.provenance import environment
-from fuseshard.measure.recordings import RECORDINGS_FOLDER, Entry, entry_of, newest, result_of
+from fuseshard.measure.recordings import (
+    RECORDINGS_FOLDER,
+    Entry,
+    Failure,
+    entry_of,
+    last_failure,
+    newest,
+    result_of,
+)
 from fuseshard.measure.records import Origin
 
 R = TypeVar("R")
@@ -36,6 +44,8 @@ class Outcome(Generic[R]):
     """where the result comes from, or how to get one; English, one sentence."""
     available: R | None
     """the result; None if it isn't recorded yet."""
+    failure: str | None = None
+    """why the last attempt to record it yielded nothing, where one did; GPU and reason."""
 
     @property
     def result(self) -> R:
@@ -91,18 +101,25 @@ class Experiment(Generic[R]):
             return Outcome(experiment_id=self.id, state="live", note=note, available=self.run())
         found = newest(self.id, folder)
         if found is None:
-            return Outcome(
-                experiment_id=self.id,
-                state="not recorded yet",
-                note=f"{self.id} needs a CUDA GPU and has not been recorded yet; on a machine with "
-                f"one, run `python -m fuseshard record --only {self.id}`.",
-                available=None,
-            )
+            return self._not_recorded(last_failure(self.id, folder))
         name, entry = found
         result = result_of(self.result_type, entry, f"{name}: entries[{self.id!r}]")
         where = entry.environment.gpu or entry.environment.cpu
         note = f"Recorded on {where}, {entry.environment.date_utc}."
         return Outcome(experiment_id=self.id, state="recorded", note=note, available=result)
+
+    def _not_recorded(self, failed: Failure | None) -> Outcome[R]:
+        """Say how to get a result, and what came of the last attempt."""
+        failure = f"{failed.environment.gpu}: {failed.reason}" if failed else None
+        return Outcome(
+            experiment_id=self.id,
+            state="not recorded yet",
+            note=f"{self.id} needs a CUDA GPU and has not been recorded yet; on a machine with "
+            f"one, run `python -m fuseshard record --only {self.id}`."
+            + (f" The last attempt failed: {failure}" if failure else ""),
+            available=None,
+            failure=failure,
+        )
 
 
 _REGISTRY: dict[str, Experiment[Any]] = {}

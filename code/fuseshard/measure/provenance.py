@@ -15,7 +15,7 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from fuseshard.measure.commands import run
-from fuseshard.measure.records import Environment
+from fuseshard.measure.records import Environment, GpuState
 
 PACKAGE_FOLDER = Path(__file__).parent.parent
 
@@ -49,6 +49,7 @@ def environment() -> Environment:
         cuda=torch.version.cuda if has_cuda else None,
         commit=commit,
         is_modified=is_modified,
+        gpu_state=_gpu_state() if has_cuda else None,
     )
 
 
@@ -117,6 +118,35 @@ def _cpu_model() -> str:
 def _driver_version() -> str | None:
     answer = _output(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
     return answer.splitlines()[0].strip() if answer and answer.strip() else None
+
+
+def _gpu_state() -> GpuState | None:
+    """Ask the driver's tool once; clocks under load are higher than those of a card that waits."""
+    asked = "clocks.sm,clocks.max.sm,clocks.mem,power.limit,temperature.gpu"
+    answer = _output(["nvidia-smi", f"--query-gpu={asked}", "--format=csv,noheader,nounits"])
+    return gpu_state_of(answer or "")
+
+
+def gpu_state_of(answer: str) -> GpuState | None:
+    """Read the first GPU's line of what nvidia-smi answers.
+
+    Args:
+        answer: five numbers a line, MHz, MHz, MHz, W and degrees Celsius, joined by commas.
+
+    Returns:
+        None where a number is missing: some cards don't report all of them.
+    """
+    try:
+        sm, max_sm, memory, power, temperature = map(float, answer.splitlines()[0].split(","))
+    except (IndexError, ValueError):
+        return None
+    return GpuState(
+        sm_mhz=sm,
+        max_sm_mhz=max_sm,
+        memory_mhz=memory,
+        power_limit_w=power,
+        temperature_c=temperature,
+    )
 
 
 @functools.cache

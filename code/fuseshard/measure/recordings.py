@@ -1,11 +1,13 @@
 """Results kept in JSON, one file a machine, for readers whose machine can't produce them.
 
-Torch-free. A file: {"version": 1, "machine": ..., "entries": {experiment id: entry}}.
+Torch-free. A file: {"version": 1, "machine": ..., "entries": {experiment id: entry}, "failures":
+{experiment id: failure}}.
 """
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,12 +33,23 @@ class Entry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An attempt that yielded no result."""
+
+    environment: Environment
+    reason: str
+    """one line: the error's type and message, or that the time was over"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MachineFile:
     """Everything recorded on one machine."""
 
     version: int
     machine: str
     entries: dict[str, Entry]
+    failures: dict[str, Failure] = field(default_factory=dict)
+    """experiment id -> its last attempt, for experiments that failed since their last result"""
 
 
 def machine_name(environment: Environment) -> str:
@@ -110,6 +123,27 @@ def newest(experiment_id: str, folder: Path = RECORDINGS_FOLDER) -> tuple[str, E
     return max(found, key=lambda item: item[1].environment.date_utc, default=None)
 
 
+def last_failure(experiment_id: str, folder: Path = RECORDINGS_FOLDER) -> Failure | None:
+    """Return the latest attempt at an experiment that failed.
+
+    Args:
+        experiment_id: which one.
+        folder: where the files are.
+
+    Returns:
+        None when no attempt has failed since a result was kept.
+
+    Raises:
+        RecordError: a file doesn't fit.
+    """
+    found = [
+        machine.failures[experiment_id]
+        for machine in load_all(folder).values()
+        if experiment_id in machine.failures
+    ]
+    return max(found, key=lambda failure: failure.environment.date_utc, default=None)
+
+
 def result_of(kind: type[R], entry: Entry, where: str) -> R:
     """Rebuild the result of an entry, with its origin marked as recorded.
 
@@ -150,13 +184,20 @@ def entry_of(result: Any, environment: Environment) -> Entry:
     return Entry(environment=environment, result=_as_recorded(fields))
 
 
-def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
+def save(
+    path: Path,
+    machine: str,
+    entries: dict[str, Entry],
+    *,
+    failures: Mapping[str, Failure] | None = None,
+) -> MachineFile:
     """Merge entries into a machine's file: new ones replace old ones, the rest stays.
 
     Args:
         path: the JSON file; made when missing, replaced in one step when there.
         machine: its name.
-        entries: experiment id -> entry.
+        entries: experiment id -> entry; an earlier failure of the same experiment is forgotten.
+        failures: experiment id -> failure; an earlier result of the same experiment stays.
 
     Returns:
         What the file now holds.
@@ -165,8 +206,14 @@ def save(path: Path, machine: str, entries: dict[str, Entry]) -> MachineFile:
         RecordError: the old file doesn't fit; it is left alone.
         ValueError: the old file belongs to another machine.
     """
-    merged = dict(sorted({**_kept(path, machine), **entries}.items()))
-    content = MachineFile(version=VERSION, machine=machine, entries=merged)
+    kept = _kept(path, machine)
+    failed = {name: kept.failures[name] for name in kept.failures if name not in entries}
+    content = MachineFile(
+        version=VERSION,
+        machine=machine,
+        entries=dict(sorted({**kept.entries, **entries}.items())),
+        failures=dict(sorted({**failed, **(failures or {})}.items())),
+    )
     partial = path.with_suffix(".partial")
     text = json.dumps(to_json(content), indent=1, ensure_ascii=False, allow_nan=False)
     partial.write_text(text + "\n", encoding="utf-8")
@@ -192,17 +239,17 @@ def check_target(path: Path, machine: str) -> None:
     partial.unlink()
 
 
-def _kept(path: Path, machine: str) -> dict[str, Entry]:
-    """The entries of a machine's file; none where there is no file."""
+def _kept(path: Path, machine: str) -> MachineFile:
+    """What a machine's file holds; nothing where there is no file."""
     if not path.exists():
-        return {}
+        return MachineFile(version=VERSION, machine=machine, entries={})
     kept = load(path)
     if kept.machine != machine:
         raise ValueError(
             f"{path.name}: got results of {machine!r}, the file holds those of {kept.machine!r}; "
             "one file a machine, so choose another --out."
         )
-    return kept.entries
+    return kept
 
 
 def _as_recorded(value: Any) -> Any:

@@ -13,6 +13,17 @@ Verdict = Literal["faster", "slower", "no difference measured"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class GpuState:
+    """A GPU's clocks, power and heat as they were found, which nobody set for a measurement."""
+
+    sm_mhz: float
+    max_sm_mhz: float
+    memory_mhz: float
+    power_limit_w: float
+    temperature_c: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Environment:
     """The machine and the software that a number comes from; no path and no host name."""
 
@@ -40,6 +51,8 @@ class Environment:
     """the book's commit; None outside a git checkout."""
     is_modified: bool
     """tracked files differ from the commit."""
+    gpu_state: GpuState | None = None
+    """None also where the driver's tool isn't there or doesn't say."""
 
 
 @dataclass(frozen=True, kw_only=True)

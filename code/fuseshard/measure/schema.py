@@ -67,7 +67,7 @@ def _record(kind: Any, data: object, where: str) -> Any:
     for name, field in known.items():
         if name in entries:
             values[name] = _value(hints[name], entries[name], f"{where}.{name}")
-        elif field.default is MISSING:
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise RecordError(f"{where}.{name}: got nothing, required by {kind.__name__}")
     try:
         return kind(**values)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from fuseshard.measure import records as measured
+from fuseshard.show.numbers import number
 from fuseshard.show.records import Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Plain, Text, Word, plain, word
@@ -96,12 +97,31 @@ def _card_rows(environment: measured.Environment) -> list[tuple[Text, Text]]:
         (word("Torch's threads"), plain(environment.num_threads)),
         (word("GPU"), _or(_gpus(environment), none)),
         (word("GPU driver, CUDA"), _or(_join(environment.driver, environment.cuda), none)),
+        *_gpu_state_rows(environment.gpu_state),
         (plain("Python"), plain(environment.python)),
         (plain("torch"), plain(environment.torch)),
         (plain("Triton"), _or(environment.triton, none)),
         (word("C++ compiler"), _or(environment.compiler, none)),
         (word("Commit of the book"), commit if environment.commit else none),
     ]
+
+
+def _gpu_state_rows(state: measured.GpuState | None) -> list[tuple[Text, Text]]:
+    """A card's clocks as they were found; no row where nobody knows them."""
+    if state is None:
+        return []
+    clocks = word(
+        "processor {sm} of {most} MHz, memory {memory} MHz",
+        sm=number(state.sm_mhz, 4),
+        most=number(state.max_sm_mhz, 4),
+        memory=number(state.memory_mhz, 4),
+    )
+    limits = word(
+        "at most {power} W, found at {heat} °C",
+        power=number(state.power_limit_w),
+        heat=number(state.temperature_c),
+    )
+    return [(word("GPU clocks as found"), clocks), (word("GPU power and heat"), limits)]
 
 
 def _or(text: str | None, otherwise: Word) -> Text:

@@ -27,6 +27,7 @@ CONFIG: Json = {
     "responsive": True,
 }
 _FEW_DECADES, _MANY_DECADES = 1.5, 3.0
+_FEWEST_TICKS = 3
 
 
 def layout(height: int = HEIGHT) -> Json:
@@ -135,12 +136,29 @@ def log_axis(title: str, values: Iterable[float], show: Callable[[float], str]) 
     low, high = min(drawn), max(drawn)
     ticks = log_ticks(low, high)
     room = 0.04 * max(math.log10(high / low), 1.0)
+    ends = (math.log10(low) - room, math.log10(high) + room)
+    if sum(ends[0] <= math.log10(tick) <= ends[1] for tick in ticks) < _FEWEST_TICKS:
+        finer = _even_ticks(10 ** ends[0], 10 ** ends[1])
+        # Where `show` rounds, two of the finer ticks could read alike.
+        ticks = finer if len({show(tick) for tick in finer}) == len(finer) else ticks
     return axis(
         title,
         type="log",
-        range=[math.log10(low) - room, math.log10(high) + room],
+        range=list(ends),
         tickmode="array",
         tickvals=ticks,
         ticktext=[show(tick) for tick in ticks],
         minor={"ticks": ""},
     )
+
+
+def _even_ticks(low: float, high: float) -> list[float]:
+    """Choose at least three ticks inside a range too short for 1-2-5: multiples of a round step."""
+    power = math.floor(math.log10(high - low))
+    steps = [step * 10.0**exponent for exponent in (power, power - 1) for step in (5, 2, 1)]
+    for step in steps:
+        first, last = math.ceil(low / step), math.floor(high / step)
+        if last - first + 1 >= _FEWEST_TICKS:
+            break
+    # Twelve digits, or a multiple of 0.05 would be labelled 0.9500000000000001.
+    return [float(f"{count * step:.12g}") for count in range(first, last + 1)]

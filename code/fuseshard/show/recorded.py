@@ -9,28 +9,43 @@ from fuseshard.show.words import Word, word
 R_co = TypeVar("R_co", covariant=True)
 
 
-class HasResult(Protocol[R_co]):
-    """An experiment's outcome, as `measure.experiments` makes it."""
+class HasName(Protocol):
+    """An experiment that may be waiting for a machine that can run it."""
 
     @property
     def experiment_id(self) -> str:
         """Its name."""
 
     @property
+    def failure(self) -> str | None:
+        """Why the last attempt yielded nothing, where one did."""
+
+
+class HasResult(HasName, Protocol[R_co]):
+    """An experiment's outcome, as `measure.experiments` makes it."""
+
+    @property
     def available(self) -> R_co | None:
         """The result; None if it isn't recorded yet."""
 
 
-def record_it(experiment_id: str) -> Word:
-    """Say how to get what isn't recorded yet.
+def record_it(outcome: HasName) -> Word:
+    """Say how to get what isn't recorded yet, and what came of the last attempt.
 
     Args:
-        experiment_id: such as "modes.inference-gpu".
+        outcome: of an experiment such as "modes.inference-gpu".
     """
+    if outcome.failure is not None:
+        return word(
+            "The experiment {id} needs a CUDA GPU. The last attempt to record it failed ({why}); "
+            "make record tries again on a machine with one.",
+            id=outcome.experiment_id,
+            why=outcome.failure,
+        )
     return word(
         "The experiment {id} needs a CUDA GPU and has not been recorded yet; make record does it "
         "on a machine with one.",
-        id=experiment_id,
+        id=outcome.experiment_id,
     )
 
 

@@ -112,6 +112,7 @@ def test_a_steps_table_ends_with_the_sums():
 
 class Outcome:
     experiment_id = "modes.launches-gpu"
+    failure = None
 
     def __init__(self, report):
         self.available = report

@@ -86,6 +86,7 @@ class Outcome:
     """An experiment's outcome, with or without a recording."""
 
     experiment_id = "training.some-gpu"
+    failure = None
 
     def __init__(self, available: object) -> None:
         self.available = available
@@ -195,10 +196,10 @@ def test_lengths_are_one_row_a_way() -> None:
         comparison=comparison(eager=1.0, padded=0.8, bucketed=1.25, dynamic=1.0),
         origin=ORIGIN,
     )
-    table = classifier.lengths_table(runs, "x")
+    table = classifier.lengths_table(Outcome(runs))
     assert isinstance(table, Table) and len(table.rows) == 4
     assert "between 0.800× and 1.25×" in str(classifier.lengths_finding(runs))
-    assert isinstance(classifier.lengths_table(None, "training.x"), Word)
+    assert isinstance(classifier.lengths_table(Outcome(None)), Word)
     assert str(classifier.lengths_finding(None)) == "nothing is recorded yet"
 
 

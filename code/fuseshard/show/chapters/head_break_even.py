@@ -67,7 +67,7 @@ def recorded(outcome: HasResult[HeadSweep]) -> Figure | Word:
     """
     if outcome.available is not None:
         return break_even(outcome.available, name="break-even-gpu")
-    return record_it(outcome.experiment_id)
+    return record_it(outcome)
 
 
 def _ratio_lines(sweep: HeadSweep) -> list[_Line]:

@@ -27,7 +27,7 @@ def training_figure(outcome: HasResult[TrainingSweep]) -> Figure | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     drawing = FigureBuilder("training-memory", height=150 + 55 * len(sweep.points))
     rows = [_way(point.name) for point in sweep.points]
     drawing.rows(rows)

@@ -114,7 +114,7 @@ def recorded_regions(outcome: HasResult[RegionSweep]) -> Choice | Word:
     """
     if outcome.available is not None:
         return bargain_choice(outcome.available)
-    return record_it(outcome.experiment_id)
+    return record_it(outcome)
 
 
 def gpu_finding(sweep: RegionSweep | None) -> Word:

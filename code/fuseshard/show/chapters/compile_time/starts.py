@@ -167,7 +167,7 @@ def recorded_starts(outcome: HasResult[Starts]) -> Table | Word:
     """
     if outcome.available is not None:
         return lookup_table(outcome.available)
-    return record_it(outcome.experiment_id)
+    return record_it(outcome)
 
 
 def error_table(errors: Mapping[str, float], allowed: float) -> Table:

@@ -18,7 +18,7 @@ def launches_table(outcome: HasResult[LaunchReport]) -> Table | Word:
         outcome: of the experiment, called on any machine.
     """
     if outcome.available is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     report = outcome.available
     runs = eager_runs(report)
     labels = {

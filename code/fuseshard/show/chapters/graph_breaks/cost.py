@@ -86,7 +86,7 @@ def recorded(outcome: HasResult[BreakCost]) -> Figure | Word:
     """
     if outcome.available is not None:
         return speedups(outcome.available, name="break-cost-gpu")
-    return record_it(outcome.experiment_id)
+    return record_it(outcome)
 
 
 def _times(cost: BreakCost, size: int, sweep: Sweep) -> Figure:

@@ -22,7 +22,7 @@ def launch_chooser(outcome: HasResult[LaunchReport]) -> Choice | Word:
     """
     report = outcome.available
     if report is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     options = [(_name(program), _figure(report, program)) for program in report.programs]
     return choose("launches", word("Program"), options)
 

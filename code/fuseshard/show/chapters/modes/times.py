@@ -42,7 +42,7 @@ def gpu_chooser(outcome: HasResult[ModeSweep]) -> Choice | Figure | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     figures = [(plain(number(point.size)), _gpu_figure(sweep, point)) for point in sweep.points]
     if len(figures) == 1:
         return figures[0][1]
@@ -58,7 +58,7 @@ def first_calls(outcome: HasResult[ModeSweep]) -> Table | Word:
     """
     sweep = outcome.available
     if sweep is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     point = sweep.points[0]
     ways = [timing.name for timing in point.comparison.timings]
     calls = [point.first_calls_s.get(way, ()) for way in ways]

@@ -22,7 +22,7 @@ def trap_table(outcome: HasResult[GraphReport]) -> Table | Word:
     """
     report = outcome.available
     if report is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     traps = report.traps
     caption = word("A first result of 2x + 1, looked at again after a second call.")
     table = TableBuilder("traps", caption)
@@ -41,7 +41,7 @@ def skip_table(outcome: HasResult[GraphReport]) -> Table | Word:
     """
     report = outcome.available
     if report is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     skips = report.skips
     table = TableBuilder("skips", word("Functions compiled with CUDA graphs, and what they got."))
     table.texts(word("Function"), [_function_word(skip) for skip in skips])
@@ -59,7 +59,7 @@ def refusal_source(outcome: HasResult[GraphReport]) -> Source | Word:
     """
     report = outcome.available
     if report is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     messages = [trap.message for trap in report.traps if trap.message]
     if not messages:
         return word("no case of this recording raised an error")

@@ -169,7 +169,7 @@ def gpu_costs(outcome: HasResult[ShapeCosts]) -> Table | Word:
     """
     costs = outcome.available
     if costs is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     sweep = costs.lengths
     titles: dict[str, Text] = {
         "eager": word("eager"),

@@ -46,7 +46,7 @@ def gpu_figure(outcome: HasResult[ClassifierSweep]) -> Figure | Word:
     """
     found = outcome.available
     if found is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     labels: dict[str, Text] = {name: plain(name) for name in found.sweeps}
     return speedup_figure("texts-gpu", found.sweeps, labels, whole=found)
 
@@ -150,15 +150,15 @@ def reach_finding(sweep: ClassifierSweep | None, precision: str, claimed: float)
     )
 
 
-def lengths_table(runs: LengthRuns | None, experiment_id: str) -> Table | Word:
+def lengths_table(outcome: HasResult[LengthRuns]) -> Table | Word:
     """Show what each way to feed varying lengths costs and brings on the GPU.
 
     Args:
-        runs: recorded; None if it isn't yet.
-        experiment_id: of the experiment, to say how to record it.
+        outcome: of the experiment "training.classifier-lengths-gpu".
     """
+    runs = outcome.available
     if runs is None:
-        return record_it(experiment_id)
+        return record_it(outcome)
     names = length_words()
     ratios = [runs.comparison[name].ratio for name in runs.ways]
     table = TableBuilder("lengths-gpu", word("Batches of varying lengths on the GPU."))

@@ -95,7 +95,7 @@ def waiting_figure(outcome: HasResult[Repairs]) -> Figure | Word:
     """
     gpu = outcome.available
     if gpu is None:
-        return record_it(outcome.experiment_id)
+        return record_it(outcome)
     drawing = FigureBuilder("waiting")
     rows = [(point, name) for point in gpu.points for name in ("eager", "compiled")]
     labels = {"eager": word("eager"), "compiled": word("compiled")}

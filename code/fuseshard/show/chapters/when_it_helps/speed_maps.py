@@ -58,7 +58,7 @@ def recorded_chooser(outcome: HasResult[SpeedMaps]) -> Choice | Word:
         made = outcome.available  # one origin for all four: each figure has to name it
         maps = [replace(one, origin=made.origin) for one in made.maps]
         return map_chooser(maps, name="speed-maps-gpu")
-    return record_it(outcome.experiment_id)
+    return record_it(outcome)
 
 
 def map_figure(speeds: SpeedMap, *, name: str) -> Figure:
