@@ -18,6 +18,7 @@ from fuseshard.compiler.gpu_code.records import (
     Candidates,
     ExternCall,
     GpuGraph,
+    KernelSource,
     Launch,
     MachineCode,
 )
@@ -124,20 +125,15 @@ def build(
         TimeoutError: it took longer than `limit_s`.
         GpuBuildError: the process that writes failed.
     """
+    _require_known(options)
     gpu = find_target(target)
     args = _checked("build", "example_inputs", example_inputs)
     packed = pack(fn, args)
-    wanted = {"backward": backward, **options}
-    key = key_of("build", packed.digest, gpu, sorted(wanted.items()))
-    written = shared_store().get(key, _Written)
-    if written is None:
-        worker = writer(gpu)
-        graphs = worker.ask("write", packed.content, gpu.key, wanted, limit_s=limit_s)
-        written = shared_store().put(key, _Written(graphs=graphs))
+    graphs = _written(packed, gpu, {"backward": backward, **options}, limit_s)
     return GpuBuild(
         target=gpu,
-        graphs=written.graphs,
-        kernels=tuple(_kernel(s, graph, gpu) for graph in written.graphs for s in graph.kernels),
+        graphs=graphs,
+        kernels=tuple(_kernel(s, graph, gpu) for graph in graphs for s in graph.kernels),
         tensors=tensor_names(packed, fn, args),
         program=(fn, args),
         options=options,
@@ -252,6 +248,16 @@ def interpret_triton(fn: Callable[..., Any], *args: Any, limit_s: float = TIME_L
     return interpreter().ask("call", packed.content, _numbers(packed), limit_s=limit_s)
 
 
+def _require_known(options: Mapping[str, Any]) -> None:
+    known = list(BuildOptions.__annotations__)
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise ValueError(
+            f"build: got the options {unknown}, must be among {known}, target, backward and "
+            "limit_s; check the spelling."
+        )
+
+
 def _checked(call: str, name: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
     """Take a tuple or list; a tensor would be taken for the list of its rows."""
     if not isinstance(inputs, tuple | list):
@@ -262,7 +268,20 @@ def _checked(call: str, name: str, inputs: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(inputs)
 
 
-def _kernel(source: Any, graph: GpuGraph, gpu: Target) -> GpuKernel:
+def _written(
+    packed: Packed, gpu: Target, options: dict[str, Any], limit_s: float
+) -> tuple[GpuGraph, ...]:
+    """Find what was written before, or have it written."""
+    key = key_of("build", packed.digest, gpu, sorted(options.items()))
+    found = shared_store().get(key, _Written)
+    if found is None:
+        worker = writer(gpu)
+        graphs = worker.ask("write", packed.content, gpu.key, options, limit_s=limit_s)
+        found = shared_store().put(key, _Written(graphs=graphs))
+    return found.graphs
+
+
+def _kernel(source: KernelSource, graph: GpuGraph, gpu: Target) -> GpuKernel:
     starts = (step for step in graph.steps if isinstance(step, Launch))
     launches = tuple(launch for launch in starts if launch.kernel == source.name)
     return GpuKernel(source=source, launches=launches, target=gpu)

@@ -15,6 +15,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode  # Private, checked on 
 from fuseshard.compiler.described import replace
 from fuseshard.compiler.described.targets import Target
 
+_REPORTED_REGISTERS = 65536
 CUDA_VERSION = "13.0"
 """the toolkit that torch 2.11 and 2.13 are built with by default"""
 
@@ -61,8 +62,8 @@ def device_exchange(target: Target) -> Iterator[None]:
     # Private, checked on torch 2.11 and 2.13: what `with torch.cuda.device(0)` calls.
     with replace.attributes(
         torch.cuda,
-        _exchange_device=lambda device: 0,
-        _maybe_exchange_device=lambda device: 0,
+        _exchange_device=_exchange,
+        _maybe_exchange_device=_exchange_back,
     ):
         yield
 
@@ -89,10 +90,12 @@ def tensor_creation(target: Target) -> Iterator[None]:
 
 
 @contextmanager
-def runtime_calls(target: Target) -> Iterator[None]:
-    """Accept what a wrapper calls when it runs: the current device, stream and allocator.
+def running_calls(target: Target) -> Iterator[None]:
+    """Accept what a compiled program calls when it runs: current device, stream and allocator.
 
-    Without it the modes with CUDA graphs can't be compiled, and a wrapper can't be followed.
+    Dynamo imports one of these calls with its first import, which fails without them where it
+    happens while the GPU is described. Where it happened before, the modes with CUDA graphs fail,
+    and what a compiled program calls can't be followed.
     """
     # Private, checked on torch 2.11 and 2.13.
     with (
@@ -100,12 +103,12 @@ def runtime_calls(target: Target) -> Iterator[None]:
             torch._C,
             _cuda_setDevice=_nothing,
             _cuda_synchronize=_nothing,
-            _cuda_getCurrentRawStream=lambda device: 0,
-            _cuda_cudaCachingAllocator_is_enabled=lambda: True,
+            _cuda_getCurrentRawStream=_stream,
+            _cuda_cudaCachingAllocator_is_enabled=_yes,
             _cuda_getArchFlags=lambda: _architecture_flag(target),
         ),
         # Dynamo asks for this from torch 2.14 on.
-        replace.attributes(torch.cuda, is_current_stream_capturing=lambda: False),
+        replace.attributes(torch.cuda, is_current_stream_capturing=_no),
     ):
         yield
 
@@ -125,8 +128,9 @@ def memory_size(target: Target) -> Iterator[None]:
 def module_moves(target: Target) -> Iterator[None]:
     """Let `module.to("cuda")` put new parameters in the place of the old ones.
 
-    Torch moves a parameter by exchanging the insides of two tensors, which a fake one refuses.
-    Only for programs that move a module themselves.
+    Torch moves a fake parameter by exchanging the insides of two tensors, which it refuses where
+    something keeps track of one of them, as the fake mode does. Only for programs that move a
+    module themselves.
     """
     # Private, checked on torch 2.11 and 2.13: what `to`, `cuda`, `half` and the like end in.
     with replace.attributes(torch.nn.Module, _apply=_apply):
@@ -142,7 +146,8 @@ def device_properties(target: Target) -> SimpleNamespace:
         minor=minor,
         multi_processor_count=target.num_multiprocessors,
         warp_size=target.warp_size,
-        regs_per_multiprocessor=target.registers_per_multiprocessor,
+        # ROCm reports the same number for all of its GPUs, here half of the registers.
+        regs_per_multiprocessor=min(target.registers_per_multiprocessor, _REPORTED_REGISTERS),
         max_threads_per_multi_processor=target.max_threads_per_multiprocessor,
         max_threads_per_block=target.max_threads_per_block,
         shared_memory_per_block=target.shared_bytes_per_block,
@@ -167,6 +172,29 @@ def _architecture_flag(target: Target) -> str:
     return target.architecture if target.vendor == "amd" else f"sm_{target.architecture}"
 
 
+# Functions of the module, not made anew for each target: Dynamo remembers functions by identity.
+
+
+def _exchange(device: int) -> int:
+    return 0
+
+
+def _exchange_back(device: int) -> int:
+    return 0
+
+
+def _stream(device: int) -> int:
+    return 0
+
+
+def _yes() -> bool:
+    return True
+
+
+def _no() -> bool:
+    return False
+
+
 def _nothing(*args: object) -> None:
     """Do nothing, whatever is asked."""
 
@@ -174,11 +202,8 @@ def _nothing(*args: object) -> None:
 class _Generator:
     """A state of random numbers that nothing draws from."""
 
-    def __init__(self) -> None:
-        self._state = torch.zeros(16, dtype=torch.uint8)
-
     def get_state(self) -> torch.Tensor:
-        return self._state.clone()
+        return torch.zeros(16, dtype=torch.uint8)
 
     def set_state(self, state: torch.Tensor) -> None:
         pass
@@ -197,18 +222,35 @@ def _apply(
     self: torch.nn.Module, fn: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True
 ) -> torch.nn.Module:
     """Stand in for `nn.Module._apply`: replace each parameter and buffer by what `fn` returns."""
-    for module in self.modules() if recurse else [self]:
-        tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
-        for table in tables:
-            for name, tensor in table.items():
-                if tensor is not None:
-                    table[name] = _converted(tensor, fn)
+    once = fn if isinstance(fn, _Once) else _Once(fn)
+    if recurse:
+        for child in self.children():
+            child._apply(once)
+    tables: tuple[dict[str, Any], ...] = (self._parameters, self._buffers)
+    for table in tables:
+        table.update({name: once(held) for name, held in table.items() if held is not None})
     return self
 
 
-def _converted(tensor: torch.Tensor, fn: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-    with torch.no_grad():
-        moved = fn(tensor)
-    if moved is tensor or not isinstance(tensor, torch.nn.Parameter):
+class _Once:
+    """Converts a tensor once: modules that share a parameter go on sharing it."""
+
+    def __init__(self, fn: Callable[[torch.Tensor], torch.Tensor]) -> None:
+        self._fn = fn
+        self._done: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        """id -> tensor, kept so that its id stays its own, and what it became"""
+
+    def __call__(self, tensor: torch.Tensor) -> torch.Tensor:
+        if id(tensor) not in self._done:
+            self._done[id(tensor)] = (tensor, self._converted(tensor))
+        return self._done[id(tensor)][1]
+
+    def _converted(self, tensor: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            moved = self._fn(tensor)
+        if moved is tensor or not isinstance(tensor, torch.nn.Parameter):
+            return moved
+        moved = torch.nn.Parameter(moved, requires_grad=tensor.requires_grad)
+        if tensor.grad is not None:
+            moved.grad = self._fn(tensor.grad)
         return moved
-    return torch.nn.Parameter(moved, requires_grad=tensor.requires_grad)

@@ -6,10 +6,14 @@ build CUDA's place is empty.
 """
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from fuseshard.compiler.described.targets import Target
 
 _TABLE = "_ZN3c104impl26device_guard_impl_registryE"  # c10::impl::device_guard_impl_registry
 _REGISTER = (  # c10::impl::registerDeviceGuard(DeviceType, const DeviceGuardImplInterface*)
@@ -43,6 +47,17 @@ def register_guard() -> None:
             f"(otherwise nothing that needs a gradient works); torch {torch.__version__} differs "
             "from 2.11 and 2.13, on which this was checked: use one of those."
         )
+
+
+@contextmanager
+def device_guard(target: Target) -> Iterator[None]:
+    """Have a guard, now and from now on.
+
+    Without it, a program whose tensors need gradients ends the whole process, or fails with
+    "PyTorch is not linked with support for cuda devices".
+    """
+    register_guard()
+    yield
 
 
 def guard_is_registered() -> bool:

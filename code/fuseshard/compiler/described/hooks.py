@@ -17,7 +17,9 @@ import torch
 from fuseshard.compiler.described.targets import Target
 
 CUDNN_VERSION = 91900
-"""cuDNN 9.19 as its own version function gives it; torch 2.11 for CUDA 13 comes with 9.19"""
+"""cuDNN 9.19 as its own version function gives it; torch 2.11 for CUDA 13 comes with it"""
+MIOPEN_VERSION = 30400
+"""MIOpen 3.4.0, as ROCm 6.4 has it"""
 
 BUILT = ("isBuilt", "hasPrimaryContext")
 CUDNN = (
@@ -27,7 +29,6 @@ CUDNN = (
     "supportsDepthwiseConvolutionWithCuDNN",
     "supportsBFloat16ConvolutionWithCuDNNv8",
 )
-CUDNN_VERSIONS = ("versionCuDNN", "versionRuntimeCuDNN")
 
 _POINTER_BYTES = ctypes.sizeof(ctypes.c_void_p)
 _BEFORE_TABLE = 2
@@ -43,28 +44,44 @@ def accelerator_hooks(target: Target) -> Iterator[None]:
 
     The autograd engine asks for the accelerator of a node that holds a CUDA tensor. Without an
     answer every backward pass fails: "Cannot access accelerator device when none is available".
+
+    Raises:
+        RuntimeError: the answer doesn't arrive.
     """
     with _answering(dict.fromkeys(BUILT, _yes())):
+        found = torch.accelerator.current_accelerator()
+        if found is None or found.type != "cuda":
+            raise RuntimeError(
+                f"accelerator_hooks: torch finds {found} as its accelerator, must find cuda (the "
+                f"hooks of torch {torch.__version__} lie elsewhere than its headers say); use "
+                "torch 2.11 or 2.13, on which this was checked."
+            )
         yield
 
 
 @contextmanager
-def cudnn_hooks(target: Target) -> Iterator[None]:
-    """Say that cuDNN is there, on NVIDIA.
+def library_hooks(target: Target) -> Iterator[None]:
+    """Say that the vendor's library of neural network operators is there: cuDNN or MIOpen.
 
-    Convolution and batch norm ask which layout and which operator the library would like. Without
-    an answer nothing fails, but their layouts and operators are those of a build without cuDNN.
+    Convolution and batch norm ask which layout and which operator it would like. Without an
+    answer nothing fails, but they are those of a build without the library.
     """
-    if target.vendor != "nvidia":
-        yield
-        return
-    version = ctypes.CFUNCTYPE(ctypes.c_long, ctypes.c_void_p)(lambda hooks: CUDNN_VERSION)
-    epsilon = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_void_p)(lambda hooks: 0.0)
-    answers: dict[str, Any] = dict.fromkeys(CUDNN, _yes())
-    answers |= dict.fromkeys(CUDNN_VERSIONS, version)
-    answers["batchnormMinEpsilonCuDNN"] = epsilon
+    answers = _cudnn_answers() if target.vendor == "nvidia" else _miopen_answers()
     with _answering(answers):
         yield
+
+
+def _cudnn_answers() -> dict[str, Any]:
+    answers: dict[str, Any] = dict.fromkeys(CUDNN, _yes())
+    version = _constant(ctypes.c_long, CUDNN_VERSION)
+    smallest_epsilon = _constant(ctypes.c_double, 0.0)
+    answers |= {"versionCuDNN": version, "versionRuntimeCuDNN": version}
+    return answers | {"batchnormMinEpsilonCuDNN": smallest_epsilon}
+
+
+def _miopen_answers() -> dict[str, Any]:
+    version = _constant(ctypes.c_long, MIOPEN_VERSION)
+    return {"compiledWithMIOpen": _yes(), "versionMIOpen": version}
 
 
 def slots(base: str, derived: str) -> dict[str, int]:
@@ -117,8 +134,10 @@ def _answering(answers: Mapping[str, Any]) -> Iterator[None]:
     copy = functions.from_buffer_copy(
         functions.from_address(before - _BEFORE_TABLE * _POINTER_BYTES)
     )
-    for name, answer in answers.items():
-        copy[_BEFORE_TABLE + places[name]] = ctypes.cast(answer, ctypes.c_void_p)
+    # A release that doesn't ask a question needs no answer: not all have all of these functions.
+    for name in places.keys() & answers.keys():
+        copy[_BEFORE_TABLE + places[name]] = ctypes.cast(answers[name], ctypes.c_void_p)
+    # From here on C++ reads the copy, and calls `answers`: both live until the block ends.
     table.value = ctypes.addressof(copy) + _BEFORE_TABLE * _POINTER_BYTES
     try:
         yield
@@ -139,3 +158,8 @@ def _hooks() -> int:
 def _yes() -> Any:
     """Find a C function that returns 1, and that any thread may call: Python's own."""
     return ctypes.pythonapi.Py_IsInitialized
+
+
+def _constant(kind: type[Any], value: float) -> Any:
+    """Make a C function that returns a number, whichever object it is called on."""
+    return ctypes.CFUNCTYPE(kind, ctypes.c_void_p)(lambda hooks: value)

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+# Private, checked on torch 2.11 and 2.13: it remembers the layout of an operator's result.
+from torch._subclasses.fake_tensor import FakeTensorMode
+
 from fuseshard.compiler.described.targets import Target
 
 MODULES = (
@@ -19,7 +22,6 @@ MODULES = (
     "torch._inductor.runtime.hints",
     "torch._inductor.template_heuristics.triton",
     "torch._inductor.utils",
-    "torch._subclasses.fake_tensor",
     "torch.cuda",
     "torch.utils._triton",
 )
@@ -35,7 +37,7 @@ def memos(target: Target) -> Iterator[None]:
     """Forget before and after what torch remembers of devices.
 
     In a fresh process nothing is remembered yet. Without this a second target gets answers that
-    belong to the first, and afterwards the process believes that it has a GPU.
+    belong to the first.
     """
     forget()
     try:
@@ -54,6 +56,7 @@ def forget() -> None:
     interface = sys.modules.get("torch._dynamo.device_interface")
     for table in _TABLES:
         getattr(interface, table, {}).clear()
+    FakeTensorMode.cache_clear()
 
 
 def _remembering(module: ModuleType) -> Iterator["functools._lru_cache_wrapper[object]"]:

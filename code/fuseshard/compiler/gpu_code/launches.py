@@ -109,7 +109,8 @@ class _Recorded:
         return _Recorded(original, f"{self._name}.{attribute}", self._done)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        self._done.append(ExternCall(op=self._name, arguments=_texts(arguments, keywords)))
+        op = self._name.removeprefix("torch.ops.")  # wrappers write both, with it and without
+        self._done.append(ExternCall(op=op, arguments=_texts(arguments, keywords)))
         return self._original(*arguments, **keywords)
 
 

@@ -26,7 +26,7 @@ class KernelSource:
     phase: Phase
     kind: str
     """Inductor's word for the kind of loop: "pointwise", "reduction", "persistent_reduction",
-    "template", ..."""
+    "foreach", "template", "user_autotune" for one written by hand, ..."""
     triton: str
     """the module that Inductor hands to its autotuner, decorators included"""
     size_hints: dict[str, int]

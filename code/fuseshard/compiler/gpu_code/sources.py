@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 # Private, checked on torch 2.11 and 2.13: what Inductor decorates its kernels with.
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+from triton.runtime.autotuner import Config
 
 from fuseshard.compiler.gpu_code.records import Configuration, KernelSource, Phase
 
@@ -106,11 +108,17 @@ def _kernel_source(kernel: Definition, phase: Phase) -> KernelSource:
     return KernelSource(
         name=kernel.variable,
         phase=phase,
-        kind=tuner.heuristic_type.name.lower(),
+        kind=_kind(kernel.source),
         triton=kernel.source,
         size_hints=dict(tuner.size_hints or {}),  # a template's loops have none
         configurations=tuple(_configuration(config) for config in tuner.configs),
     )
+
+
+def _kind(source: str) -> str:
+    """Read the name of the decorator. (The autotuner knows fewer kinds than there are.)"""
+    (kind,) = re.findall(r"^@triton_heuristics\.(\w+)\(", source, re.MULTILINE)
+    return str(kind)
 
 
 def _configuration(config: Config) -> Configuration:

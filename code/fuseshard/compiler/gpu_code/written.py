@@ -102,7 +102,9 @@ def write(
         except UnsupportedProgramError:
             raise
         except Exception as error:
-            raise errors.explained(fn, error, _reasons()) from error
+            count = len(log.graphs)
+            reasons = _reasons()
+            raise errors.explained(fn, error, graph_count=count, reasons=reasons) from error
     _require_all(fn, log, options)
     return graphs
 
@@ -126,10 +128,13 @@ def _run(
 
 
 def _uncompiled(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuse what is compiled already, and copy a function so that its cache starts empty."""
     try:
-        return isolated(fn)
+        alone = isolated(fn)
     except ValueError as error:
         raise errors.already_compiled(fn) from error
+    # A function around a module would give other names to sizes than torch.compile(module) does.
+    return fn if isinstance(fn, torch.nn.Module) else alone
 
 
 def _autocast(options: WriteOptions) -> AbstractContextManager[Any]:
@@ -203,5 +208,11 @@ def _require_all(fn: Callable[..., Any], log: Log, options: WriteOptions) -> Non
 
 
 def _reasons() -> tuple[str, ...]:
-    """List Dynamo's reasons for what it left to eager mode."""
-    return tuple(clean(reason) for reason in torch._dynamo.utils.counters["graph_break"])
+    """List Dynamo's reasons for what it left to eager mode.
+
+    It counts a part that it couldn't trace in one place, and in another where it went on after it.
+    An error that the program raises itself is no such part.
+    """
+    counts = torch._dynamo.utils.counters
+    reasons = [*counts["graph_break"], *counts["unimplemented"]]
+    return tuple(clean(r) for r in reasons if not r.startswith("Observed exception"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 # Triton's own, checked on 3.6 and 3.9: the CPU's answers to what a kernel asks a GPU for.
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
 
-from fuseshard.compiler.interpreted.patches import Patch
+from fuseshard.compiler.described.replace import attributes
+from fuseshard.compiler.interpreted.records import NoAnswerError
 
 # Approximate instructions are answered exactly: within their promise, but not their bits.
 INSTRUCTIONS: dict[str, Callable[..., Any]] = {
@@ -80,9 +82,9 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarra
     return np.where(inexact & is_even, nudged, total).astype(np.float32)
 
 
-def patches() -> list[Patch]:
-    """Let the interpreter answer inline assembly."""
-    return [Patch(InterpreterBuilder, "create_inline_asm", _inline_assembly)]
+def inline_assembly() -> AbstractContextManager[None]:
+    """Let the interpreter answer inline assembly while the block runs."""
+    return attributes(InterpreterBuilder, create_inline_asm=_inline_assembly)
 
 
 def _inline_assembly(
@@ -94,7 +96,7 @@ def _inline_assembly(
     name = found[1] if found else ""
     is_known = name in {*INSTRUCTIONS, "fma.rn"}
     if found is None or not is_known or re.sub(r",\s*", ", ", found[3]) != in_order:
-        raise NotImplementedError(
+        raise NoAnswerError(
             f"run_graphs: a kernel holds the inline assembly {source!r}, must be one of "
             f"{', '.join(sorted(INSTRUCTIONS))}, fma.rn for float32, with its operands in order "
             "(a CPU has no such instruction, so each needs an answer of its own); add it to "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -11,32 +12,32 @@ import torch
 import torch._C._dynamo.guards
 from torch._inductor.runtime import triton_helpers
 
-from fuseshard.compiler.interpreted.patches import Patch
+from fuseshard.compiler.described.replace import attributes
 
 
-def driver_patches() -> list[Patch]:
-    """Let a kernel's module load where no driver is."""
-    return [Patch(triton_helpers, "set_driver_to_gpu", _nothing)]
+def no_driver() -> AbstractContextManager[None]:
+    """Let a kernel's module load where no GPU's driver is."""
+    return attributes(triton_helpers, set_driver_to_gpu=_nothing)
 
 
-def steering_patches() -> list[Patch]:
-    """Let calls that choose a device or a stream do nothing."""
-    return [
-        Patch(torch.cuda, "_DeviceGuard", nullcontext),
-        Patch(torch.cuda, "device", nullcontext),
-        Patch(torch.cuda, "set_device", _nothing),
-        Patch(torch._C, "_cuda_getCurrentRawStream", _nothing),
-    ]
+@contextmanager
+def no_steering() -> Iterator[None]:
+    """Let calls that choose a device or ask for its stream do nothing."""
+    with (
+        attributes(torch.cuda, _DeviceGuard=nullcontext, device=nullcontext, set_device=_nothing),
+        attributes(torch._C, _cuda_getCurrentRawStream=_nothing),
+    ):
+        yield
 
 
-def memory_patches() -> list[Patch]:
+def cpu_memory() -> AbstractContextManager[None]:
     """Put what the wrapper allocates on the GPU into the CPU's memory."""
-    return [Patch(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)]
+    return attributes(torch._C._dynamo.guards, _empty_strided_cuda=_empty_strided)
 
 
-def layout_patches() -> list[Patch]:
+def gpu_layouts() -> AbstractContextManager[None]:
     """Lay results of libraries out as the GPU's libraries would have."""
-    return [Patch(torch._C._dynamo.guards, "assert_size_stride", lay_out)]
+    return attributes(torch._C._dynamo.guards, assert_size_stride=lay_out)
 
 
 def lay_out(
@@ -63,7 +64,7 @@ def lay_out(
             f"{tuple(size)} (the kernels after it are written for that one); the CPU's answer to "
             "this call needs to be adapted in fuseshard.compiler.interpreted.libraries."
         )
-    if any(n > 1 and s != t for n, s, t in zip(size, tensor.stride(), stride)):
+    if any(n > 1 and s != t for n, s, t in zip(size, tensor.stride(), stride, strict=True)):
         moved = strided_copy(tensor, stride)
         tensor.set_(moved.untyped_storage(), 0, moved.size(), moved.stride())
 

@@ -9,14 +9,13 @@ sum, and stays as Inductor chose it.
 
 from __future__ import annotations
 
-import linecache
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from hashlib import sha256
+from functools import cached_property
 from math import prod
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import triton.language as tl
@@ -29,8 +28,10 @@ from torch._inductor.runtime import hints, triton_heuristics
 # Triton's own, checked on 3.6 and 3.9: its interpreter.
 from triton.runtime import interpreter
 
-from fuseshard.compiler.interpreted.patches import Patch
-from fuseshard.compiler.interpreted.records import InterpretedLaunch
+from fuseshard.compiler.described.replace import attributes
+from fuseshard.compiler.gpu_code.records import KernelSource
+from fuseshard.compiler.gpu_code.sources import autotuner
+from fuseshard.compiler.interpreted.records import InterpretedLaunch, NoAnswerError
 
 TILE_ELEMENTS = 1 << 18
 """elements in a tile beyond which larger tiles weren't faster; float32 tiles of 1 MiB"""
@@ -42,12 +43,16 @@ FREE_KINDS = ("POINTWISE", "REDUCTION", "PERSISTENT_REDUCTION")
 class InterpretedKernel:
     """Stands where the wrapper expects a compiled kernel."""
 
-    name: str
-    source: str
-    """the module that Inductor hands to its autotuner"""
+    source: KernelSource
+    """at first its name and text alone"""
     block: int | None = None
     """least XBLOCK; None chooses, 1 keeps Inductor's"""
     log: list[InterpretedLaunch] = field(default_factory=list)
+
+    @cached_property
+    def tuner(self) -> Any:
+        """Inductor's autotuner around Triton's function; it is asked for neither times nor code."""
+        return autotuner(self.source)
 
     def run(self, *args: Any, **kwargs: Any) -> None:
         """Run the kernel over its whole grid.
@@ -57,42 +62,47 @@ class InterpretedKernel:
             kwargs: such as the stream; of no use here.
 
         Raises:
-            RuntimeError: the interpreter stopped; names the kernel.
+            NoAnswerError: the kernel calls what a CPU hasn't got.
+            RuntimeError: the interpreter stopped otherwise; names the kernel.
         """
-        tuner = autotuner(self.name, self.source)
-        config = tuner.configs[0]
-        values = _named(tuner, config.kwargs, args)
-        blocks = raised(tuner, values, self.block)
-        grid = triton_heuristics.GridExpr.from_meta(tuner.inductor_meta, blocks)
+        values = _named(self, args)
+        blocks = raised(self, values)
+        grid = triton_heuristics.GridExpr.from_meta(self.tuner.inductor_meta, blocks)
         numbers = {n: x for n, x in values.items() if not hasattr(x, "data_ptr")}
         extents = tuple(int(n) for n in grid.eval_slow({**numbers, **blocks}))
-        given = [values[name] for name in tuner.fn.arg_names if name in values]
+        function = self.tuner.fn
+        given = [values[name] for name in function.arg_names if name in values]
         start = time.perf_counter()
         try:
-            tuner.fn[extents](*given, **blocks)
+            function[extents](*given, **blocks)
         except Exception as error:
-            raise RuntimeError(
-                f"run_graphs: Triton's interpreter stopped in {self.name} with blocks {blocks}: "
-                f"{error}"
-            ) from error
-        elapsed_s = time.perf_counter() - start
-        self.log.append(
-            InterpretedLaunch(
-                kernel=self.name, blocks=blocks, programs=prod(extents), elapsed_s=elapsed_s
-            )
+            raise _explained(self, blocks, error) from error
+        record = InterpretedLaunch(
+            kernel=self.source.name,
+            blocks=blocks,
+            programs=prod(extents),
+            elapsed_s=time.perf_counter() - start,
         )
+        self.log.append(record)
 
 
-def patches() -> list[Patch]:
+def interpreted_kernels() -> AbstractContextManager[None]:
     """Let a wrapper get kernels that the interpreter runs, where it asks for compiled ones."""
 
     def triton(self: Any, name: str, source: str, **kwargs: Any) -> InterpretedKernel:
-        return InterpretedKernel(name, source)
+        return InterpretedKernel(_source(name, source))
 
-    return [Patch(AsyncCompile, "triton", triton), Patch(AsyncCompile, "wait", lambda *_: None)]
+    return attributes(AsyncCompile, triton=triton, wait=lambda self, scope: None)
 
 
-def language_patches() -> list[Patch]:
+def _source(name: str, text: str) -> KernelSource:
+    """Describe a kernel by its text alone; the graph knows more of it."""
+    return KernelSource(
+        name=name, phase="inference", kind="", triton=text, size_hints={}, configurations=()
+    )
+
+
+def language_once() -> AbstractContextManager[None]:
     """Let the interpreter take over Triton's language once a launch.
 
     It replaces every function of `triton.language` by one of its own, and does so again whenever a
@@ -108,85 +118,101 @@ def language_patches() -> list[Patch]:
         scopes.append(take_over(whole_language))
         return SimpleNamespace(restore=lambda: scopes.pop().restore())
 
-    return [Patch(interpreter, "_patch_lang", once)]
+    return attributes(interpreter, _patch_lang=once)
 
 
-@lru_cache(maxsize=512)
-def autotuner(name: str, source: str) -> Any:
-    """Execute a kernel's module and return what its decorators made of the function.
-
-    Triton reads a function's text through `inspect`, so the module is given a file name under
-    which the text can be found, without a file.
-    """
-    path = f"/interpreted/{sha256(source.encode()).hexdigest()[:16]}.py"
-    linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
-    module = ModuleType(name)
-    module.__file__ = path
-    exec(compile(source, path, "exec"), vars(module))
-    return vars(module)[name]
-
-
-def raised(tuner: Any, values: Mapping[str, Any], block: int | None) -> dict[str, int]:
+def raised(kernel: InterpretedKernel, values: Mapping[str, Any]) -> dict[str, Any]:
     """Enlarge the tile of a kernel's first configuration along the dims that are free.
 
     Args:
-        tuner: as `autotuner` returns it.
+        kernel: with the least XBLOCK that is wanted.
         values: the arguments of the launch by name, with "xnumel" and the like.
-        block: as in InterpretedKernel.
 
     Returns:
-        A block size for every name of the configuration.
+        A value for every name of the configuration that the kernel takes.
     """
-    blocks = dict(tuner.configs[0].kwargs)
-    if not _is_free(tuner, blocks):
+    blocks = _first_configuration(kernel)
+    if not _is_free(kernel, blocks):
         return blocks
-    for prefix in "XYZ" if block is None else "X":
+    for prefix in "XYZ" if kernel.block is None else "X":
         name, numel = f"{prefix}BLOCK", values.get(f"{prefix.lower()}numel")
         if name in blocks and isinstance(numel, int):
-            others = _tile_elements(tuner, blocks) // blocks[name]
-            wanted = TILE_ELEMENTS // others if block is None else block
+            others = _tile_elements(kernel, blocks) // blocks[name]
+            wanted = TILE_ELEMENTS // others if kernel.block is None else kernel.block
             largest = min(wanted, hints.TRITON_MAX_TENSOR_NUMEL // others)
-            fitting = _fitting(largest, numel, hints.TRITON_MAX_BLOCK[prefix])
-            blocks[name] = max(blocks[name], fitting)
+            limit = largest if _has_mask(kernel, prefix) else hints.TRITON_MAX_BLOCK[prefix]
+            blocks[name] = max(blocks[name], _fitting(largest, numel, limit))
     return blocks
 
 
-def _is_free(tuner: Any, blocks: Mapping[str, int]) -> bool:
+def _first_configuration(kernel: InterpretedKernel) -> dict[str, Any]:
+    """Take blocks as they were written for the target, and what else the autotuner would pass."""
+    written = kernel.source.configurations
+    found = {**kernel.tuner.configs[0].kwargs, **(written[0].blocks if written else {})}
+    return {name: value for name, value in found.items() if name in kernel.tuner.fn.arg_names}
+
+
+def _is_free(kernel: InterpretedKernel, blocks: Mapping[str, Any]) -> bool:
     """Say whether a kernel's values are the same for every XBLOCK."""
     known = {"XBLOCK", "YBLOCK", "ZBLOCK", "R0_BLOCK", "R1_BLOCK"}
+    tuner = kernel.tuner
     # Atomic additions of several dims would come in another order, and so round otherwise.
     ordered = tuner.inductor_meta.get("atomic_add_found") and set(blocks) != {"XBLOCK"}
     return tuner.heuristic_type.name in FREE_KINDS and set(blocks) <= known and not ordered
 
 
-def _tile_elements(tuner: Any, blocks: Mapping[str, int]) -> int:
+def _tile_elements(kernel: InterpretedKernel, blocks: Mapping[str, Any]) -> int:
     """Count a tile's elements; a persistent reduction has its whole row in it, unnamed."""
-    rows = [n for hint, n in tuner.size_hints.items() if hint[0] == "r" and "R0_BLOCK" not in blocks]
-    return prod([*(n for name, n in blocks.items() if name.endswith("BLOCK")), *rows])
+    hints_of_rows = {n: size for n, size in kernel.tuner.size_hints.items() if n[0] == "r"}
+    rows = hints_of_rows.values() if "R0_BLOCK" not in blocks else ()
+    return prod([*blocks.values(), *rows])
 
 
-def _fitting(largest: int, numel: int, mask_limit: int) -> int:
+def _has_mask(kernel: InterpretedKernel, prefix: str) -> bool:
+    """Say whether a kernel looks at each index before it reads or writes there."""
+    dim = prefix.lower()
+    return f"{dim}mask = {dim}index < {dim}numel" in kernel.source.triton
+
+
+def _fitting(largest: int, numel: int, limit: int) -> int:
     """Find the largest power of two that needs no mask where Inductor wrote none.
 
-    Inductor leaves a mask out where the largest block that it ever uses divides `numel`. So up to
-    that limit every power of two is safe, and beyond it those that divide `numel` themselves.
+    Inductor leaves a mask out where the largest block that it ever uses, `limit`, divides `numel`.
+    So up to there every power of two is safe, and beyond it those that divide `numel` themselves.
     """
     size = 1
     while size * 2 <= largest and size < numel:
         size *= 2
-    while size > mask_limit and numel % size:
+    while size > limit and numel % size:
         size //= 2
     return size
 
 
-def _named(tuner: Any, blocks: Mapping[str, int], args: tuple[Any, ...]) -> dict[str, Any]:
+def _named(kernel: InterpretedKernel, args: tuple[Any, ...]) -> dict[str, Any]:
     """Give a launch's arguments the names that the kernel has for them."""
+    tuner = kernel.tuner
+    blocks = _first_configuration(kernel)
     names = [name for name in tuner.fn.arg_names if name not in blocks]
     names += tuner.inductor_meta.get("extra_launcher_args", [])
     if len(names) != len(args):
         raise RuntimeError(
-            f"run_graphs: the wrapper passes {len(args)} arguments to {tuner.fn.__name__}, must "
+            f"run_graphs: the wrapper passes {len(args)} arguments to {kernel.source.name}, must "
             f"pass {len(names)}: {', '.join(names)} (all but the blocks of a configuration); the "
             "wrapper and this torch are of different releases, so write it anew."
         )
-    return dict(zip(names, args))
+    return dict(zip(names, args, strict=True))
+
+
+def _explained(
+    kernel: InterpretedKernel, blocks: Mapping[str, Any], error: Exception
+) -> NoAnswerError | RuntimeError:
+    """Find what we said ourselves among the errors that the interpreter wraps in one another."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, NoAnswerError):
+            return cause
+        cause = cause.__cause__
+    return RuntimeError(
+        f"run_graphs: Triton's interpreter stopped in {kernel.source.name} with blocks {blocks}: "
+        f"{error}"
+    )

@@ -13,7 +13,8 @@ numbers of an array by other code than the rest.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -33,8 +34,9 @@ from triton.runtime.interpreter import (
     interpreter_semantic,
 )
 
+from fuseshard.compiler.described.replace import attributes
 from fuseshard.compiler.interpreted.assembly import fused_multiply_add
-from fuseshard.compiler.interpreted.patches import Patch
+from fuseshard.compiler.interpreted.records import NoAnswerError
 
 
 def _torch(fn: Callable[..., torch.Tensor]) -> Callable[..., np.ndarray]:
@@ -62,14 +64,14 @@ ARITHMETIC: dict[str, Callable[..., np.ndarray]] = {
 }
 """operations that C names by type and rounding: fadd_rn is float32's sum to nearest, ddiv_rn
 float64's quotient"""
+NUMPY_NAMES = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "hypot"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "floor", "ceil", "trunc", "rint"),
+    *("fabs", "fmod", "copysign", "ldexp", "isnan", "isinf", "signbit"),
+)
+"""functions that have the same name in C"""
 FLOAT_FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {
-    **{
-        name: getattr(np, name)
-        for name in (
-            "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan sinh cosh tanh hypot "
-            "floor ceil trunc rint fabs fmod copysign isnan isinf signbit ldexp"
-        ).split()
-    },
+    **{name: getattr(np, name) for name in NUMPY_NAMES},
     **{name: _torch(getattr(torch.special, name)) for name in ("erf", "erfc", "erfcx", "erfinv")},
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "exp10": lambda x: np.power(10.0, x),
@@ -119,13 +121,19 @@ operations with one rounding (float64 gets two)"""
 _SYMBOL = re.compile(r"__(?:nv|triton_hip)_(?:fast_)?(\w+)")
 
 
-def patches() -> list[Patch]:
-    """Give libdevice's functions bodies, under both names that kernels know them by."""
-    found = [Patch(InterpreterBuilder, "create_extern_elementwise", _answer)]
-    for name, function in {**_declared(amd), **_declared(nvidia)}.items():
-        answered = partial(function, _semantic=interpreter_semantic)
-        found += [Patch(module, name, answered) for module in (common, nvidia)]
-    return found
+@contextmanager
+def library_functions() -> Iterator[None]:
+    """Give libdevice's functions bodies while the block runs."""
+    answered = {
+        name: partial(function, _semantic=interpreter_semantic)
+        for name, function in {**_declared(amd), **_declared(nvidia)}.items()
+    }
+    with (
+        attributes(InterpreterBuilder, create_extern_elementwise=_answer),
+        attributes(common, **answered),
+        attributes(nvidia, **answered),  # some kernels import NVIDIA's module itself
+    ):
+        yield
 
 
 def _declared(module: ModuleType) -> dict[str, Any]:
@@ -158,7 +166,7 @@ def _answer(
     result_type = rest[0]
     answer = function_of(symbol)
     if answer is None:
-        raise NotImplementedError(
+        raise NoAnswerError(
             f"run_graphs: a kernel calls {symbol}, must be a function that has an answer here (a "
             "CPU doesn't have that library); add it to fuseshard.compiler.interpreted.libdevice."
         )

@@ -8,7 +8,8 @@ B = batch, H = heads, T = queries, S = keys, D = features of a head.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +32,9 @@ class Options:
     """[] or [2] integers from which the dropout mask is drawn, the same in forward and backward"""
 
 
-def install() -> Callable[[], None]:
-    """Register the CPU's answers to CUDA's attention operators.
-
-    Returns:
-        A function that takes them back.
-    """
+@contextmanager
+def attention_operators() -> Iterator[None]:
+    """Register answers to CUDA's attention operators for the CPU while the block runs."""
     answers = {
         "_scaled_dot_product_flash_attention": flash,
         "_scaled_dot_product_flash_attention_backward": flash_backward,
@@ -48,8 +46,11 @@ def install() -> Callable[[], None]:
     library = torch.library.Library("aten", "IMPL")
     for name, answer in answers.items():
         library.impl(name, answer, "CPU")
-    # Private, checked on torch 2.11 and 2.13: the only way to take a registration back.
-    return library._destroy
+    try:
+        yield
+    finally:
+        # Private, checked on torch 2.11 and 2.13: the only way to take a registration back.
+        library._destroy()
 
 
 def attention(
@@ -102,7 +103,7 @@ def attention_backward(
     of_scores = weights * (of_weights - (weights * of_weights).sum(-1, keepdim=True))
     scaled = _scale(q, options) * of_scores
     gradients = (scaled @ k, scaled.mT @ q, (kept * weights).mT @ upstream)
-    shaped = [_heads_summed(g, x).to(x.dtype) for g, x in zip(gradients, tensors)]
+    shaped = [_heads_summed(g, x).to(x.dtype) for g, x in zip(gradients, tensors, strict=True)]
     of_bias = None if bias is None else of_scores.sum_to_size(bias.shape).to(bias.dtype)
     return *shaped, of_bias
 
@@ -116,7 +117,7 @@ def flash(
     **settings: Any,
 ) -> tuple[Any, ...]:
     """Answer aten::_scaled_dot_product_flash_attention."""
-    seed = _drawn(dropout_p, (2,))
+    seed = _drawn(dropout_p, (2,)).to(torch.uint64)
     options = Options(is_causal=_at(rest, 0), dropout=dropout_p, seed=seed, **settings)
     output, sums = attention((query, key, value), None, options)
     unused = torch.zeros((), dtype=torch.uint64)
@@ -147,7 +148,7 @@ def efficient_backward(grad: torch.Tensor, *operands: Any, **settings: Any) -> t
     query, key, value, bias, _, _, seed, _, dropout_p, wanted, *rest = operands
     options = Options(is_causal=_at(rest, 0), dropout=dropout_p, seed=seed, **settings)
     found = attention_backward(grad, (query, key, value), bias, options)
-    return tuple(x if is_wanted else None for x, is_wanted in zip(found, wanted))
+    return tuple(x if is_wanted else None for x, is_wanted in zip(found, wanted, strict=True))
 
 
 def cudnn(*operands: Any, **settings: Any) -> tuple[Any, ...]:
@@ -212,6 +213,4 @@ def _at(values: Sequence[Any], index: int) -> Any:
 
 def _drawn(dropout_p: float, shape: tuple[int, ...]) -> torch.Tensor:
     """Draw a seed where one is needed; without dropout no random number is spent."""
-    if not dropout_p:
-        return torch.zeros(shape, dtype=torch.int64)
-    return torch.randint(2**31, shape)
+    return torch.randint(2**31, shape) if dropout_p else torch.zeros(shape, dtype=torch.int64)

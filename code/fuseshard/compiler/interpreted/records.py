@@ -7,6 +7,10 @@ from dataclasses import dataclass
 import torch
 
 
+class NoAnswerError(ValueError):
+    """A program asks a GPU, or one of its libraries, for what has no answer on a CPU."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class InterpretedLaunch:
     """One start of a Triton kernel in the interpreter."""

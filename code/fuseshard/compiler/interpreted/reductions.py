@@ -7,7 +7,8 @@ Here it is called on whole halves of a tile: 10 calls for 1024 columns and any n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,18 +17,20 @@ import triton.language as tl
 # Triton's own, checked on 3.6 and 3.9: how its interpreter reduces and scans.
 from triton.runtime.interpreter import ReduceOps, ScanOps, TensorHandle, _get_np_dtype
 
-from fuseshard.compiler.interpreted.patches import Patch
+from fuseshard.compiler.described.replace import attributes
 from fuseshard.compiler.interpreted.rounding import narrow_tiles
 
 
-def patches() -> list[Patch]:
-    """Let the interpreter combine whole tiles."""
-    return [
-        Patch(ReduceOps, "generic_reduce", _reduce),
-        Patch(ReduceOps, "apply_impl", _generic_if_narrow(ReduceOps.apply_impl, _reduce)),
-        Patch(ScanOps, "generic_scan", _scan),
-        Patch(ScanOps, "apply_impl", _generic_if_narrow(ScanOps.apply_impl, _scan_any_direction)),
-    ]
+@contextmanager
+def whole_tiles() -> Iterator[None]:
+    """Let the interpreter combine whole tiles while the block runs."""
+    reduce = _generic_if_narrow(ReduceOps.apply_impl, _reduce)
+    scan = _generic_if_narrow(ScanOps.apply_impl, _scan_any_direction)
+    with (
+        attributes(ReduceOps, generic_reduce=_reduce, apply_impl=reduce),
+        attributes(ScanOps, generic_scan=_scan, apply_impl=scan),
+    ):
+        yield
 
 
 def _generic_if_narrow(
@@ -53,7 +56,8 @@ def _reduce(self: Any, tensors: tuple[Any, ...]) -> list[Any]:
         halves = [np.split(tile, 2, axis) for tile in tiles]
         first, second = ([half[i] for half in halves] for i in (0, 1))
         tiles = _combined(self.combine_fn, (first, second), dtypes)
-    return [self.to_tensor(_reduced(self, tile, axis), t) for tile, t in zip(tiles, dtypes)]
+    columns = [_reduced(self, tile, axis) for tile in tiles]
+    return [self.to_tensor(x, dtype) for x, dtype in zip(columns, dtypes, strict=True)]
 
 
 def _reduced(self: Any, tile: np.ndarray, axis: int) -> Any:
@@ -74,17 +78,17 @@ def _scan(self: Any, tensors: tuple[Any, ...]) -> list[Any]:
     tiles = [tensor.handle.data for tensor in tensors]
     size = tiles[0].shape[self.axis]
     columns = np.arange(size)
+    shape = [1] * tiles[0].ndim
+    shape[self.axis] = size
     width = 1
     while width < size:
         # The first columns have no partner; they are combined with column 0 and then kept as is.
         earlier = [np.take(tile, np.maximum(columns - width, 0), self.axis) for tile in tiles]
         combined = _combined(self.combine_fn, (earlier, tiles), dtypes)
-        has_partner = np.expand_dims(
-            columns >= width, [d for d in range(tiles[0].ndim) if d != self.axis % tiles[0].ndim]
-        )
-        tiles = [np.where(has_partner, new, old) for new, old in zip(combined, tiles)]
+        has_partner = (columns >= width).reshape(shape)
+        tiles = [np.where(has_partner, new, x) for new, x in zip(combined, tiles, strict=True)]
         width *= 2
-    return [self.to_tensor(tile, dtype) for tile, dtype in zip(tiles, dtypes)]
+    return [self.to_tensor(tile, dtype) for tile, dtype in zip(tiles, dtypes, strict=True)]
 
 
 def _scan_any_direction(self: Any, tensors: tuple[Any, ...]) -> list[Any]:
@@ -98,7 +102,7 @@ def _combined(
     combine_fn: Any, operands: tuple[list[np.ndarray], list[np.ndarray]], dtypes: list[Any]
 ) -> list[np.ndarray]:
     """Call a kernel's combine function once for two lists of tiles."""
-    left, right = ([_tensor(x, t) for x, t in zip(tiles, dtypes)] for tiles in operands)
+    left, right = (list(map(_tensor, tiles, dtypes)) for tiles in operands)
     result = combine_fn.fn(*left, *right)
     results = result if isinstance(result, tuple) else (result,)
     # A function may return a number, or a tile of one row: spread it over the tile again.

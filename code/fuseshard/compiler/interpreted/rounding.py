@@ -8,6 +8,7 @@ middle, to the even one; and it adds, multiplies and sums bit patterns as if the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import triton.language as tl
 # Triton's own, checked on 3.6 and 3.9: the CPU's answers to what a kernel asks a GPU for.
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle, _ir
 
-from fuseshard.compiler.interpreted.patches import Patch
+from fuseshard.compiler.described.replace import attributes
 
 FLOAT8 = {
     "fp8e4nv": torch.float8_e4m3fn,
@@ -78,20 +79,20 @@ def to_tile(numbers: np.ndarray, dtype: Any) -> Any:
     return TensorHandle(patterns, dtype.scalar)
 
 
-def patches() -> list[Patch]:
-    """Let the interpreter convert and compute with numbers instead of bit patterns."""
-    own = vars(InterpreterBuilder)
-    replaced = {
-        "cast_impl": _cast(own["cast_impl"]),
-        "create_fp_to_fp": _rounding_cast(own["create_fp_to_fp"]),
-        "create_dot": _with_numbers(own["create_dot"]),
-        "create_fma": _with_numbers(own["create_fma"]),
-        "unary_op": _with_numbers(own["unary_op"]),
-        "binary_op": _with_numbers(own["binary_op"]),
-        "ternary_op": _ternary(own["ternary_op"]),
-        "get_bf16": lambda self, value: to_tile(np.array([value]), tl.bfloat16),  # 3.6 has none
-    }
-    return [Patch(InterpreterBuilder, name, value) for name, value in replaced.items()]
+def numbers_not_patterns() -> AbstractContextManager[None]:
+    """Let the interpreter convert and compute with numbers while the block runs."""
+    return attributes(
+        InterpreterBuilder,
+        cast_impl=_cast(InterpreterBuilder.cast_impl),
+        create_fp_to_fp=_rounding_cast(InterpreterBuilder.create_fp_to_fp),
+        create_dot=_with_numbers(InterpreterBuilder.create_dot),
+        create_fma=_with_numbers(InterpreterBuilder.create_fma),
+        unary_op=_with_numbers(InterpreterBuilder.unary_op),
+        binary_op=_with_numbers(InterpreterBuilder.binary_op),
+        ternary_op=_ternary(InterpreterBuilder.ternary_op),
+        # Triton 3.6 has none.
+        get_bf16=lambda self, value: to_tile(np.array([value]), tl.bfloat16),
+    )
 
 
 def _cast(old: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +100,9 @@ def _cast(old: Callable[..., Any]) -> Callable[..., Any]:
         if src.dtype.scalar == dst_type.scalar:
             return src
         src = _widened(src)
-        return to_tile(src.data, dst_type) if is_pattern(dst_type.scalar) else old(self, src, dst_type)
+        return (
+            to_tile(src.data, dst_type) if is_pattern(dst_type.scalar) else old(self, src, dst_type)
+        )
 
     return cast_impl
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,19 @@ import torch
 
 # Private, checked on torch 2.11 and 2.13: Inductor's own Triton functions, decorated on import.
 from torch._inductor.runtime import triton_helpers
+
+# Triton's own, checked on 3.6 and 3.9: what @triton.jit makes where it interprets.
 from triton.runtime.interpreter import InterpretedFunction
 
 from fuseshard.compiler.gpu_code.records import GpuGraph
-from fuseshard.compiler.interpreted.devices import cpu_device
-from fuseshard.compiler.interpreted.launches import InterpretedKernel
+from fuseshard.compiler.interpreted.loaded import LoadedGraph
 from fuseshard.compiler.interpreted.records import Interpreted, InterpretedLaunch
 from fuseshard.compiler.interpreted.shims import Installed
 from fuseshard.compiler.interpreted.signature import (
-    Signature,
     fitted,
     known_sizes,
     ones,
-    read_signature,
+    sizes_among_inputs,
 )
 
 SEED = 0
@@ -92,6 +91,7 @@ def run_graphs(
     Raises:
         ValueError: several programs' graphs, inputs that don't fit, or a `block` that no kernel
             can have.
+        NoAnswerError: a kernel or a library call that needs a GPU; a ValueError, too.
     """
     prepare()
     forward, backward = _phases(graphs)
@@ -100,62 +100,23 @@ def run_graphs(
     log: list[InterpretedLaunch] = []
     with torch.no_grad(), torch.random.fork_rng(devices=[]), np.errstate(all="ignore"):
         torch.manual_seed(SEED)
-        loaded = _Loaded(forward, block, log)
-        values = fitted(loaded.signature, _by_name(forward, inputs))
+        loaded = LoadedGraph(forward, block, log)
+        values = _values(loaded, inputs)
         results = loaded.call(values)
         gradients: tuple[torch.Tensor | None, ...] = ()
         if backward is not None:
-            saved = values | dict(zip(forward.outputs, results))
-            found = _differentiated(_Loaded(backward, block, log), saved, tangents)
+            named = zip(forward.outputs, results, strict=True)
+            saved = values | {name: x for name, x in named if name is not None}
+            found = _differentiated(LoadedGraph(backward, block, log), saved, tangents)
             gradients = _by_number(forward, found, [None] * len(inputs))
             results = results[: len(results) - len(_saved(backward))]
     left = [values.get(name) for name in forward.inputs]
     return Interpreted(
         outputs=tuple(x if isinstance(x, torch.Tensor) else None for x in results),
         gradients=gradients,
-        inputs=tuple(x for x in _by_number(forward, left, list(inputs)) if x is not None),
+        inputs=_by_number(forward, left, list(inputs)),
         launches=tuple(log),
     )
-
-
-class _Loaded:
-    """One graph's wrapper, with CPU stand-ins for what it imports."""
-
-    def __init__(self, graph: GpuGraph, block: int | None, log: list[InterpretedLaunch]) -> None:
-        self.graph = graph
-        self.signature: Signature = read_signature(graph.wrapper)
-        module = ModuleType("interpreted_wrapper")
-        exec(_compiled(graph.wrapper), vars(module))
-        # The text says device(type='cuda', index=0) where a library call makes a new tensor.
-        vars(module)["device"] = cpu_device
-        for value in vars(module).values():
-            if isinstance(value, InterpretedKernel):
-                value.block, value.log = block, log
-        self._call = vars(module)["call"]
-
-    def call(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Run the graph, and name what it lacks."""
-        missing = [name for name in self.graph.inputs if name not in values]
-        if missing:
-            raise ValueError(
-                f"run_graphs: the {self.graph.phase} graph's {', '.join(missing)} must be a "
-                "tensor of the caller, a size that one of their shapes has, or a saved tensor (it "
-                "is none of these, so there is no value for it); make it an argument that is a "
-                "tensor."
-            )
-        try:
-            return tuple(self._call([values[name] for name in self.graph.inputs]))
-        except (AttributeError, NotImplementedError) as error:
-            raise NotImplementedError(
-                "run_graphs: the graph calls a library function that must have an answer on a "
-                f"CPU, and has none ({str(error).splitlines()[0]}); add one to "
-                "fuseshard.compiler.interpreted.libraries."
-            ) from error
-
-
-@lru_cache(maxsize=64)
-def _compiled(text: str) -> CodeType:
-    return compile(text, "interpreted_wrapper.py", "exec")
 
 
 def _phases(graphs: Sequence[GpuGraph]) -> tuple[GpuGraph, GpuGraph | None]:
@@ -191,38 +152,48 @@ def _check_tangents(backward: GpuGraph | None, tangents: Sequence[torch.Tensor] 
         )
 
 
-def _by_name(graph: GpuGraph, inputs: Sequence[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Give the caller's tensors the graph's names for them."""
-    numbers = {n: i for n, i in zip(graph.inputs, graph.input_tensors) if i is not None}
+def _values(loaded: LoadedGraph, inputs: Sequence[torch.Tensor]) -> dict[str, Any]:
+    """Give the graph's names to copies of the caller's tensors, and to sizes read off them."""
+    graph = loaded.graph
+    named = zip(graph.inputs, graph.input_tensors, strict=True)
+    numbers = {name: number for name, number in named if number is not None}
     needed = max(numbers.values(), default=-1) + 1
     if len(inputs) < needed:
         raise ValueError(
             f"run_graphs: got {len(inputs)} inputs, must be at least {needed} (the graph reads "
             "every tensor that travelled with the program, parameters included); pass all of them."
         )
-    return {name: inputs[number] for name, number in numbers.items()}
+    given = {name: inputs[number] for name, number in numbers.items()}
+    known = known_sizes(loaded.signature, given)
+    return {
+        **fitted(loaded.signature, given, known),
+        **sizes_among_inputs(loaded.signature, known),
+    }
 
 
 def _by_number(graph: GpuGraph, values: Sequence[Any], default: list[Any]) -> tuple[Any, ...]:
     """Put one value for each of the graph's inputs where the caller's tensor stands."""
-    for number, value in zip(graph.input_tensors, values):
+    for number, value in zip(graph.input_tensors, values, strict=True):
         if number is not None:
             default[number] = value
     return tuple(default)
 
 
 def _differentiated(
-    loaded: _Loaded, values: Mapping[str, Any], tangents: Sequence[torch.Tensor] | None
+    loaded: LoadedGraph,
+    values: Mapping[str, Any],
+    tangents: Sequence[torch.Tensor] | None,
 ) -> tuple[Any, ...]:
     """Run the backward graph: one gradient for each input of the forward graph."""
+    signature = loaded.signature
     saved = {name: values[name] for name in _saved(loaded.graph) if name in values}
-    tensors = {name: x for name, x in saved.items() if isinstance(x, torch.Tensor)}
-    known = known_sizes(loaded.signature, tensors)
     names = [name for name in loaded.graph.inputs if _is_tangent(name)]
-    given = tangents or [ones(loaded.signature, name, known) for name in names]
-    sizes = {n: known[s] for n, s in loaded.signature.sizes.items() if s in known}
-    shaped = fitted(loaded.signature, {**tensors, **dict(zip(names, given))})
-    return loaded.call({**sizes, **saved, **{name: shaped[name] for name in names}})
+    given = dict(zip(names, tangents, strict=True)) if tangents is not None else {}
+    tensors = {name: x for name, x in saved.items() if isinstance(x, torch.Tensor)}
+    known = known_sizes(signature, {**tensors, **given})
+    made = {name: ones(signature, name, known) for name in names if name not in given}
+    shaped = fitted(signature, {**given, **made}, known)
+    return loaded.call({**sizes_among_inputs(signature, known), **saved, **shaped})
 
 
 def _saved(backward: GpuGraph) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 
 from fuseshard.compiler.interpreted import (
@@ -15,7 +15,6 @@ from fuseshard.compiler.interpreted import (
     reductions,
     rounding,
 )
-from fuseshard.compiler.interpreted.patches import put_in
 
 
 @dataclass(frozen=True)
@@ -24,58 +23,58 @@ class Shim:
 
     reason: str
     """why it is needed, and what goes wrong without it"""
-    install: Callable[[], Callable[[], None]]
-    """puts it in force, and returns what takes it out again"""
+    in_force: Callable[[], AbstractContextManager[None]]
+    """makes a context in which the replacements hold"""
 
 
 SHIMS: dict[str, Shim] = {
     "driver": Shim(
         "Each kernel's module looks for a GPU's driver when it loads; there is none, and it stops.",
-        lambda: put_in(devices.driver_patches()),
+        devices.no_driver,
     ),
     "steering": Shim(
         "The wrapper chooses a device and asks for its stream; a CPU build has neither call.",
-        lambda: put_in(devices.steering_patches()),
+        devices.no_steering,
     ),
     "memory": Shim(
         "The wrapper allocates its buffers on the GPU; a CPU build refuses.",
-        lambda: put_in(devices.memory_patches()),
+        devices.cpu_memory,
     ),
     "layout": Shim(
         "CPU libraries answer in other strides than a GPU's. The wrapper's check stops at that; "
         "without check and repair, kernels read right numbers in the wrong order.",
-        lambda: put_in(devices.layout_patches()),
+        devices.gpu_layouts,
     ),
     "kernels": Shim(
         "The wrapper has its kernels compiled and launches the binaries; here their Python runs.",
-        lambda: put_in(launches.patches()),
+        launches.interpreted_kernels,
     ),
     "language": Shim(
         "The interpreter takes over Triton's language anew at each call of a function inside a "
         "kernel: the same values in twice the time.",
-        lambda: put_in(launches.language_patches()),
+        launches.language_once,
     ),
     "libdevice": Shim(
         "exp, erf, tanh and the rest have empty bodies in the interpreter; they return None.",
-        lambda: put_in(libdevice.patches()),
+        libdevice.library_functions,
     ),
     "reductions": Shim(
         "Inductor's own maximum, Welford and prefix sums are called once an element: the same "
         "values a thousand times slower. And sums of bfloat16 would add bit patterns.",
-        lambda: put_in(reductions.patches()),
+        reductions.whole_tiles,
     ),
     "rounding": Shim(
         "float32 to bfloat16 cuts bits off where hardware rounds to nearest even: wrong by up to "
         "twice as much, always towards zero. Arithmetic on bfloat16 would use bit patterns.",
-        lambda: put_in(rounding.patches()),
+        rounding.numbers_not_patterns,
     ),
     "assembly": Shim(
         "The interpreter refuses inline assembly, which Inductor writes for atan.",
-        lambda: put_in(assembly.patches()),
+        assembly.inline_assembly,
     ),
     "attention": Shim(
         "Fused attention has operators of its own on CUDA; a CPU build has no code for them.",
-        libraries.install,
+        libraries.attention_operators,
     ),
 }
 """name -> reason and replacements"""
@@ -86,7 +85,9 @@ class Installed:
 
     def __init__(self) -> None:
         """Install all of them."""
-        self._undo = {name: shim.install() for name, shim in SHIMS.items()}
+        self._stacks = {name: ExitStack() for name in SHIMS}
+        for name in SHIMS:
+            self._install(name)
 
     @contextmanager
     def without(self, name: str) -> Iterator[None]:
@@ -95,8 +96,11 @@ class Installed:
         Args:
             name: a key of SHIMS.
         """
-        self._undo[name]()
+        self._stacks[name].close()
         try:
             yield
         finally:
-            self._undo[name] = SHIMS[name].install()
+            self._install(name)
+
+    def _install(self, name: str) -> None:
+        self._stacks[name].enter_context(SHIMS[name].in_force())

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import torch
 
 from fuseshard.compiler.interpreted.devices import strided_copy
-
-_CONSTANT = re.compile(r"^(\w+) = None  # device\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,37 +41,29 @@ def read_signature(text: str) -> Signature:
 
     Returns:
         Its signature.
-
-    Raises:
-        ValueError: the module relies on constants that aren't in its text.
     """
-    constants = _CONSTANT.findall(text)
-    if constants:
-        raise ValueError(
-            f"run_graphs: the graph keeps the constants {', '.join(constants)}, must keep none "
-            "(their numbers are not in the text that Inductor wrote, so there is nothing to "
-            "read); pass those tensors to the program as arguments or as buffers of a module."
-        )
     tree = ast.parse(text)
     examples = _examples(tree)
     return Signature({**examples, **_asserted(tree, examples)}, _sizes(tree))
 
 
-def fitted(signature: Signature, given: Mapping[str, torch.Tensor]) -> dict[str, Any]:
+def fitted(
+    signature: Signature, given: Mapping[str, torch.Tensor], known: Mapping[str, int]
+) -> dict[str, torch.Tensor]:
     """Check tensors against a signature and copy them into the strides that it names.
 
     Args:
         signature: of the wrapper that will get them.
         given: tensors by the wrapper's names for them; not modified.
+        known: as `known_sizes` returns it.
 
     Returns:
-        A copy of each, and the sizes among the wrapper's inputs, as far as shapes tell them.
+        A copy of each.
 
     Raises:
         ValueError: a shape or type differs from what the kernels are written for.
     """
-    values: dict[str, Any] = {}
-    known = known_sizes(signature, given)
+    values: dict[str, torch.Tensor] = {}
     for name, tensor in given.items():
         expected = signature.tensors.get(name)
         if expected is not None:
@@ -89,11 +77,22 @@ def fitted(signature: Signature, given: Mapping[str, torch.Tensor]) -> dict[str,
             values[name] = strided_copy(tensor, resolved(expected.stride, known))
         else:  # the graph takes it and never looks at it
             values[name] = tensor.detach().clone()
-    return values | {n: known[s] for n, s in signature.sizes.items() if s in known}
+    return values
+
+
+def sizes_among_inputs(signature: Signature, known: Mapping[str, int]) -> dict[str, int]:
+    """Give values to the inputs that are sizes, as far as shapes tell them."""
+    return {name: known[size] for name, size in signature.sizes.items() if size in known}
 
 
 def ones(signature: Signature, name: str, known: Mapping[str, int]) -> torch.Tensor:
-    """Make a tensor of ones as the wrapper expects it."""
+    """Make a tensor of ones as the wrapper expects it.
+
+    Args:
+        signature: of the wrapper.
+        name: of one of its inputs.
+        known: as `known_sizes` returns it.
+    """
     expected = signature.tensors[name]
     return torch.ones(resolved(expected.size, known), dtype=expected.dtype)
 
@@ -112,7 +111,7 @@ def known_sizes(signature: Signature, given: Mapping[str, torch.Tensor]) -> dict
     for name, tensor in given.items():
         expected = signature.tensors.get(name)
         if expected is not None and len(expected.size) == tensor.dim():
-            named = zip(expected.size, tensor.shape)
+            named = zip(expected.size, tensor.shape, strict=True)
             found = {s: n for s, n in named if isinstance(s, str) and s.isidentifier()}
             known = found | known
     return known

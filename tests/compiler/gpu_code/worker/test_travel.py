@@ -10,6 +10,7 @@ import sys
 import threading
 import types
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,15 @@ def test_gradients_travel_with_their_parameters() -> None:
     assert second.grad is None
 
 
+def test_a_model_is_the_same_program_after_it_was_trained() -> None:
+    model, x = nn.Linear(3, 2), torch.ones(4, 3)
+    before = pack(model, (x,))
+    model(x).sum().backward()
+    assert pack(model, (x,)).digest == before.digest
+    reader = functools.partial(lambda model, x: model.weight.grad, model)
+    assert len(pack(reader, (x,)).tensors) == len(before.tensors) + 2
+
+
 def test_everything_lands_on_the_device_that_is_asked_for() -> None:
     fn, args, _ = unpack(pack(Tied(), (torch.ones(2, 3),)).content, "meta")
     assert {t.device.type for t in _tensors(fn, args)} == {"meta"}
@@ -216,11 +226,11 @@ programs = {
 """
 
 
-def digests(tmp_path: Path, name: str, text: str, seed: int) -> dict[str, str]:
+def digests(folder: Path, seed: int) -> dict[str, str]:
     """Digests of a script's programs in a process of its own, with an order of sets of its own."""
-    script = tmp_path / name
+    script = folder / "one.py"
     script.write_text(
-        f"{text}\nimport json\nfrom fuseshard.compiler.gpu_code.worker.travel import pack\n"
+        f"{PROGRAMS}\nimport json\nfrom fuseshard.compiler.gpu_code.worker.travel import pack\n"
         "print(json.dumps({name: pack(*program).digest for name, program in programs.items()}))"
     )
     done = subprocess.run(
@@ -237,8 +247,9 @@ def digests(tmp_path: Path, name: str, text: str, seed: int) -> dict[str, str]:
 
 def test_a_digest_is_the_same_in_each_process_whatever_its_order_of_sets(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
-    first = digests(tmp_path, "one.py", PROGRAMS, 1)
-    again = digests(tmp_path / "elsewhere", "one.py", PROGRAMS, 2)
+    with ThreadPoolExecutor() as pool:
+        runs = [pool.submit(digests, tmp_path, 1), pool.submit(digests, tmp_path / "elsewhere", 2)]
+        first, again = (run.result() for run in runs)
     assert again == first
     assert len(set(first.values())) == len(first)
 

@@ -34,7 +34,12 @@ _BY_NAME = ("torch", "triton")
 _BY_VALUE = ("fuseshard",)
 """also where it is installed: the book's models are a reader's to change"""
 _JIT_CLASSES = ("JITFunction", "InterpretedFunction")
-_JIT_SETTINGS = ("debug", "do_not_specialize", "noinline")
+_JIT_SETTINGS = (
+    "debug",
+    "do_not_specialize",
+    "do_not_specialize_on_alignment",
+    "noinline",
+)
 _PACKAGE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 _OF_THIS_MACHINE = re.compile(r"__(name|package|path|file|spec|loader|cached|builtins)__")
 """entries of a module that differ between machines, or say where it came from"""
@@ -51,7 +56,7 @@ class CodePickler(cloudpickle.Pickler):
         super().__init__(file)
         self._files: dict[str, str] = {}
         self._modules: dict[str, ModuleType] = {}
-        self._words: set[str] = set()
+        self.words: set[str] = set()
         self._sent: set[tuple[str, str]] = set()
 
     def dump_program(self, program: Any) -> None:
@@ -100,7 +105,7 @@ class CodePickler(cloudpickle.Pickler):
         """
         found = []
         for name, module in list(self._modules.items()):
-            words = [w for w in sorted(self._words) if (name, w) not in self._sent]
+            words = [w for w in sorted(self.words) if (name, w) not in self._sent]
             entries = {w: vars(module)[w] for w in words if w in vars(module)}
             self._sent |= {(name, word) for word in entries}
             if entries:
@@ -110,7 +115,7 @@ class CodePickler(cloudpickle.Pickler):
     def _code(self, code: CodeType) -> Any:
         """Write code down with the short name of its file."""
         # Attributes, and texts: `getattr(module, "name")` uses the module too.
-        self._words.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
+        self.words.update(code.co_names, (c for c in code.co_consts if isinstance(c, str)))
         file = code.co_filename
         if file not in self._files:
             self._files[file] = _free(_short(file), self._files.values())
@@ -138,8 +143,12 @@ def code_by_value() -> Iterator[None]:
             yield
         finally:
             for module in added:
-                with suppress(ValueError):  # somebody else took it out meanwhile
-                    cloudpickle.unregister_pickle_by_value(module)
+                _unregister(module)
+
+
+def _unregister(module: ModuleType) -> None:
+    with suppress(ValueError):  # somebody else took it out meanwhile
+        cloudpickle.unregister_pickle_by_value(module)
 
 
 def _own_modules() -> list[ModuleType]:

@@ -32,6 +32,8 @@ _START_LIMIT_S = 120.0
 _END_LIMIT_S = 5.0
 _IDLE_S = 900.0
 _LAST_LINES = 8
+_NO_GPU = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+"""hides a real GPU, so that the described one is the only one"""
 # This process neither reads nor copies its environment: the child makes its own fit before torch
 # is imported. Debugging switches of torch and Triton would change what is written, so they go;
 # where caches and tools are found may stay.
@@ -154,7 +156,7 @@ class _Process:
             "tasks": work.tasks,
             "idle_s": idle_s,
             "paths": [os.path.abspath(path) for path in sys.path],  # noqa: PTH100
-            "variables": {"CUDA_VISIBLE_DEVICES": "", **work.variables},
+            "variables": {**_NO_GPU, **work.variables},
             "prelude": work.prelude,
         }
         with theirs:

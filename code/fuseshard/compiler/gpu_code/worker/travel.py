@@ -60,11 +60,16 @@ class _ProgramPickler(CodePickler):
         super().__init__(file)
         self.tensors: list[torch.Tensor] = []
         self._numbers: dict[int, int] = {}
+        self._has_optimizer = False
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, torch.Tensor):
             return "tensor", self.number(obj)
         return super().persistent_id(obj)
+
+    def reducer_override(self, obj: Any) -> Any:
+        self._has_optimizer |= isinstance(obj, torch.optim.Optimizer)
+        return super().reducer_override(obj)
 
     def number(self, tensor: torch.Tensor) -> int:
         """Look a tensor's number up, which it gets when it is first met: ties are kept."""
@@ -101,8 +106,13 @@ class _ProgramPickler(CodePickler):
         )
 
     def _grad_number(self, tensor: torch.Tensor) -> int | None:
-        """Number of a leaf's gradient; other tensors warn when asked for theirs."""
-        grad = tensor.grad if tensor.is_leaf else None
+        """Number of a leaf's gradient; other tensors warn when asked for theirs.
+
+        None where no optimizer is in the program and no code reads `.grad`: a model is the same
+        program before and after it was trained.
+        """
+        is_read = self._has_optimizer or "grad" in self.words
+        grad = tensor.grad if is_read and tensor.is_leaf else None
         return None if grad is None else self.number(grad)
 
 
@@ -123,7 +133,7 @@ def pack(fn: Callable[..., Any], args: tuple[Any, ...]) -> Packed:
 
     Functions and classes that no package installed here brings (of a notebook, of `__main__`, of
     modules beside it) travel as code, all others by name. What is set on a tensor stays behind,
-    hooks included; its `.grad` travels like any other tensor.
+    hooks included. Its `.grad` travels where code reads it or an optimizer does.
 
     Args:
         fn: function, method or module; not modified.

@@ -24,27 +24,31 @@ def called(fn: Callable[..., Any]) -> str:
 
 
 def explained(
-    fn: Callable[..., Any], error: Exception, reasons: Sequence[str]
+    fn: Callable[..., Any], error: Exception, *, graph_count: int, reasons: Sequence[str]
 ) -> UnsupportedProgramError:
     """Turn what was raised while a program was compiled into an error that says what to change.
 
     Args:
         fn: the program.
         error: from Dynamo, Inductor or a fake tensor; its own words are kept.
+        graph_count: graphs that were written before.
         reasons: Dynamo's, for the parts of the program that it left to eager mode.
 
     Returns:
         To be raised from `error`.
     """
     cause = _innermost(error)
-    words = clean(f"{type(cause).__name__}: {cause}")
     if isinstance(cause, DataDependentOutputException | DynamicOutputShapeException):
         return UnsupportedProgramError(
             f"write: {called(fn)} asks for the numbers in a tensor (operator {cause.func}), must "
             "work with shapes alone (on a GPU that isn't there, tensors have no numbers); leave "
             ".item(), .nonzero() and decisions on a tensor's value out, or use torch.where."
         )
-    if reasons and not isinstance(error, TorchDynamoException):
+    in_eager_mode = bool(reasons) and not isinstance(error, TorchDynamoException)
+    if in_eager_mode and not graph_count:
+        return no_graph(fn, reasons)
+    words = f"{type(cause).__name__}: {_told(cause)}"
+    if in_eager_mode:
         return UnsupportedProgramError(
             f"write: {called(fn)} failed outside of Dynamo's graphs ({words}), must run there on "
             f"tensors without numbers; Dynamo left that part to eager mode: {_brief(reasons[-1])}"
@@ -70,7 +74,8 @@ def no_graph(fn: Callable[..., Any], reasons: Sequence[str]) -> UnsupportedProgr
     why = f"Dynamo: {_brief(reasons[0])}" if reasons else "Dynamo gave no reason"
     return UnsupportedProgramError(
         f"write: {called(fn)} gave 0 graphs with operators, must give at least 1 ({why}); pass a "
-        "function that computes with tensors and that Dynamo traces."
+        "function that computes with tensors and that Dynamo traces (it leaves nn.LSTM and other "
+        "recurrent layers to eager mode, on a real GPU as well)."
     )
 
 
@@ -87,6 +92,15 @@ def _brief(reason: str) -> str:
     """Leave out what Dynamo says to its own developers."""
     told = reason.partition("Hint:")[0]
     return ": ".join(part.strip() for part in told.split("Explanation:"))
+
+
+def _told(error: Exception) -> str:
+    """Keep an error's words, of Dynamo's the explanation and the place in the program."""
+    words = clean(str(error))
+    if not isinstance(error, TorchDynamoException):
+        return words
+    place = words.partition("from user code:")[2].partition("\n\n")[0]
+    return f"{_brief(words)}{place}"
 
 
 def _innermost(error: Exception) -> Exception:
