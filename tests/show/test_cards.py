@@ -60,6 +60,14 @@ def test_live_and_recorded_are_told_apart(make, gpu):
     assert json.loads(json.dumps(live.to_json()))["details"]["torch"] == "2.13.0"
 
 
+def test_processes_are_named_where_there_were_several(make):
+    environment = make.environment(gpu="H200", num_gpus=1, cuda="13.0", num_processes=5)
+    line = origin_line(Origin(is_live=False, environment=environment))
+    assert str(line.summary).startswith("Recorded in 5 processes, not measured here: H200")
+    one = make.environment(gpu="H200", num_gpus=1, cuda="13.0")
+    assert "process" not in str(origin_line(Origin(is_live=False, environment=one)).summary)
+
+
 def test_threads_are_named_only_for_timings(make):
     origin = Origin(is_live=True, environment=make.environment())
     assert "thread" not in str(origin_line(origin).summary)

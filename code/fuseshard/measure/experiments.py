@@ -67,6 +67,8 @@ class Experiment(Generic[R]):
     needs: Needs
     function: Callable[[], R]
     result_type: type[R]
+    processes: int = 1
+    """in which a recording repeats it, each with a result of its own; see `measure.pooling`"""
 
     def can_run(self) -> bool:
         """Return whether this machine has what the experiment needs."""
@@ -127,20 +129,23 @@ _REGISTRY: dict[str, Experiment[Any]] = {}
 _ID = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 
-def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]], Experiment[R]]:
+def experiment(
+    experiment_id: str, *, needs: Needs, processes: int = 1
+) -> Callable[[Callable[[], R]], Experiment[R]]:
     """Make a function without arguments an experiment, and enter it in the registry.
 
     Args:
         experiment_id: its name for ever: recordings are found by it. Words joined by "." and "-".
         needs: what a machine must have to run it live.
+        processes: how many of them a recording repeats it in; 5 or more for what the host limits.
 
     Returns:
         The decorator. The function's return annotation, a dataclass with a field `origin`, says
         how recordings are read.
 
     Raises:
-        ValueError: an id of another form or that is taken, unknown `needs`, or an unusable return
-            annotation.
+        ValueError: an id of another form or that is taken, unknown `needs`, fewer than one
+            process, or an unusable return annotation.
     """
     if not _ID.fullmatch(experiment_id):
         raise ValueError(
@@ -151,6 +156,11 @@ def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]
         raise ValueError(
             f"experiment {experiment_id!r}: needs is {needs!r}, must be one of {get_args(Needs)}."
         )
+    if processes < 1:
+        raise ValueError(
+            f"experiment {experiment_id!r}: processes is {processes}, must be at least 1 (each "
+            "yields one result); leave it out for one."
+        )
 
     def enter(function: Callable[[], R]) -> Experiment[R]:
         result_type: Any = get_type_hints(function).get("return")
@@ -159,7 +169,7 @@ def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]
                 f"experiment {experiment_id!r}: {function.__name__} returns {result_type}, must "
                 "be annotated with a dataclass that has the field `origin: Origin | None`."
             )
-        made = Experiment(experiment_id, needs, function, result_type)
+        made = Experiment(experiment_id, needs, function, result_type, processes)
         _enter(made)
         return made
 

@@ -69,13 +69,20 @@ def _recorded(environment: measured.Environment) -> Word:
             torch=environment.torch,
             date=_day(environment),
         )
-    return word(
-        "Recorded, not measured here: {gpu}, CUDA {cuda}, torch {torch}, {date}.",
-        gpu=_gpus(environment) or environment.gpu,
-        cuda=environment.cuda or "?",
-        torch=environment.torch,
-        date=_day(environment),
-    )
+    values = {
+        "gpu": _gpus(environment) or environment.gpu,
+        "cuda": environment.cuda or "?",
+        "torch": environment.torch,
+        "date": _day(environment),
+    }
+    if environment.num_processes > 1:
+        return word(
+            "Recorded in {processes} processes, not measured here: {gpu}, CUDA {cuda}, torch "
+            "{torch}, {date}.",
+            processes=str(environment.num_processes),
+            **values,
+        )
+    return word("Recorded, not measured here: {gpu}, CUDA {cuda}, torch {torch}, {date}.", **values)
 
 
 def _card_rows(environment: measured.Environment) -> list[tuple[Text, Text]]:
