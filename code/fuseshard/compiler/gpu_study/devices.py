@@ -25,9 +25,7 @@ def device_reports(
     Returns:
         In the order of programs, then targets.
     """
-    return tuple(
-        report for program in programs for report in _reports(program, targets)
-    )
+    return tuple(report for program in programs for report in _reports(program, targets))
 
 
 def _reports(program: Program, targets: Sequence[str]) -> list[DeviceReport]:

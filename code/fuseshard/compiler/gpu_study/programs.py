@@ -122,17 +122,20 @@ def _layer_programs() -> list[Program]:
     return [
         Program(key="linear-relu", fn=linear, inputs=(torch.empty(2048, 512),)),
         Program(key="linear-gelu-half", fn=half_linear, inputs=(square,)),
-        training("dropout", nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Dropout(0.1)),
-                 torch.empty(2048, 256)),
+        training(
+            "dropout",
+            nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Dropout(0.1)),
+            torch.empty(2048, 256),
+        ),
         Program(key="attention", fn=attention, inputs=(half, half.clone(), half.clone())),
         training("minigpt-block", block, torch.empty(8, 256, 512), autocast="bfloat16"),
-        Program(key="conv-norm-relu", fn=_conv_norm_relu().eval(), inputs=(torch.empty(16, 3, 64, 64),)),
+        Program(
+            key="conv-norm-relu", fn=_conv_norm_relu().eval(), inputs=(torch.empty(16, 3, 64, 64),)
+        ),
     ]
 
 
-def training(
-    key: str, fn: Callable[..., Any], *inputs: torch.Tensor, **options: Any
-) -> Program:
+def training(key: str, fn: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> Program:
     """Make a program that is differentiated, in what is floating-point of its inputs too.
 
     Args:

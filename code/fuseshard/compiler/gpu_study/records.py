@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fuseshard.compiler.gpu_code.records import Configuration, Resources
+from fuseshard.compiler.gpu_code.records import (
+    Configuration,
+    GpuGraph,
+    KernelSource,
+    MachineCode,
+    Resources,
+)
 
 Dtype = Literal["float32", "float16", "bfloat16"]
 
@@ -225,3 +231,24 @@ class DeviceReport:
     changed: tuple[str, ...]
     """lines of the kernels that differ from the first GPU's: "- " before its own, "+ " before
     this one's"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledKernel:
+    """One kernel with all that was written on its way."""
+
+    graph: GpuGraph
+    """that it is part of"""
+    source: KernelSource
+    machine: MachineCode
+    """under the first of its configurations"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramTexts:
+    """A program as it was built for one GPU, down to machine code."""
+
+    program: str
+    target: str
+    kernels: tuple[CompiledKernel, ...]
+    """in the order of the wrappers"""

@@ -9,11 +9,10 @@ operation. S = elements of the input, R x N for rows and columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import torch
 
-from fuseshard.compiler.described.targets import Target
 from fuseshard.compiler.gpu_study.programs import Program
 from fuseshard.compiler.gpu_study.records import Dtype, WorkPoint
 from fuseshard.compiler.gpu_study.traffic import traffic

@@ -144,9 +144,7 @@ def width_cases(
     )
 
 
-def _width_case(
-    fn: Any, target: str, dtype: Dtype, columns: int, *, is_aligned: bool
-) -> WidthCase:
+def _width_case(fn: Any, target: str, dtype: Dtype, columns: int, *, is_aligned: bool) -> WidthCase:
     kernel = row_kernel(fn, rows=1, columns=columns, dtype=dtype)
     if not is_aligned:
         loose = {name: kind.removesuffix(ALIGNED) for name, kind in kernel.signature.items()}
