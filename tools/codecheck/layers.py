@@ -34,9 +34,9 @@ LAYERS = {
     "kernels": _layer("", "torch triton"),
     # NumPy: one of the libraries that a traced function may call. The ONNX packages are optional:
     # one function measures ONNX Runtime beside torch.compile. cloudpickle: a program goes to the
-    # process that writes GPU code for it.
+    # process that writes GPU code for it. Hand-written kernels: compared with Inductor's.
     "compiler": _layer(
-        "measure models", "torch triton numpy onnx onnxruntime onnxscript cloudpickle"
+        "measure models kernels", "torch triton numpy onnx onnxruntime onnxscript cloudpickle"
     ),
     "distributed": _layer("measure models", "torch cloudpickle IPython"),
     "checks": _layer(f"{ABOVE_TORCH} claims show", "torch numpy"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,12 @@ LIBRARIES = ("extern_kernels", "aten", "inductor_ops")
 
 
 def steps(
-    wrapper: str, kernels: Iterable[KernelSource], fake_mode: FakeTensorMode
+    wrapper: str,
+    kernels: Iterable[KernelSource],
+    inputs: Sequence[object],
+    *,
+    fake_mode: FakeTensorMode,
+    constants: Mapping[str, torch.Tensor] | None = None,
 ) -> tuple[Step, ...]:
     """Run a wrapper on fake tensors and list what it would have the GPU do.
 
@@ -32,7 +37,10 @@ def steps(
     Args:
         wrapper: module that Inductor wrote.
         kernels: all of its Triton kernels, from `kernel_sources`.
-        fake_mode: makes its inputs and buffers, which have shapes but no numbers.
+        inputs: what its graph was compiled for; only shapes, types and devices matter, and of a
+            size that is a variable its value.
+        fake_mode: makes inputs and buffers, which have shapes but no numbers.
+        constants: tensors by the names that the wrapper's module leaves at None.
 
     Returns:
         Launches and library calls in the order of the wrapper. A loop that Inductor put on the
@@ -44,9 +52,27 @@ def steps(
         stand_ins.setdefault(found.variable, _LoopOnCpu(found.variable, done))
     with fake_mode:
         names = without_compilers(wrapper, stand_ins)
+        names.update({name: _fake(tensor) for name, tensor in (constants or {}).items()})
         names.update(_on_fake_tensors(names, done))
-        names["call"](names["get_args"]())
+        names["call"]([_fake(value) for value in inputs])
     return tuple(done)
+
+
+def _fake(value: object) -> object:
+    """Make a tensor of the same layout, and take a size that is a variable at its value.
+
+    Inductor writes a function `get_args` for that, which fails where two inputs share memory whose
+    size is a variable (torch 2.13).
+    """
+    if not isinstance(value, torch.Tensor):
+        return _number(value)
+    size = [_number(extent) for extent in value.shape]
+    stride = [_number(step) for step in value.stride()]
+    return torch.empty_strided(size, stride, dtype=value.dtype, device=value.device)
+
+
+def _number(value: Any) -> Any:
+    return value.node.hint if isinstance(value, torch.SymInt | torch.SymFloat) else value
 
 
 class _Launcher:

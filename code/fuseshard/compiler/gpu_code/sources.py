@@ -90,7 +90,7 @@ def without_compilers(wrapper: str, kernels: Mapping[str, object]) -> dict[str, 
         kernels: variable of each definition -> object with a method `run`; not modified.
 
     Returns:
-        The module's names, `call` and `get_args` among them; replace what `call` shouldn't reach.
+        The module's names, `call` among them; replace those that `call` shouldn't reach.
     """
     tree = ast.parse(wrapper)
     tree.body = [statement for statement in tree.body if not _mentions_compilers(statement)]

@@ -1,4 +1,7 @@
-"""What Inductor writes for a GPU that isn't there: graphs, wrappers, kernels and their launches."""
+"""What Inductor writes for a GPU that isn't there: graphs, wrappers, kernels and their launches.
+
+This module imports Inductor, so a process for AMD calls `described.describe.load_inductor` first.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import torch
 import torch._dynamo.utils
 import torch._inductor
 from torch._guards import detect_fake_mode
-from torch._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 
 from fuseshard.compiler.described.targets import Target
 from fuseshard.compiler.gpu_code.launches import steps
@@ -152,7 +155,13 @@ def _graph(written: Written, fake_mode: FakeTensorMode, numbers: Mapping[int, in
         post_grad=written.post_grad,
         wrapper=written.wrapper,
         kernels=kernels,
-        steps=steps(written.wrapper, kernels, fake_mode),
+        steps=steps(
+            written.wrapper,
+            kernels,
+            written.examples,
+            fake_mode=fake_mode,
+            constants=written.constants,
+        ),
         inputs=written.inputs,
         outputs=written.outputs,
         input_tensors=tuple(
@@ -174,6 +183,7 @@ def _constants(written: Written) -> tuple[Constant, ...]:
                 numbers=tuple(tensor.flatten().tolist()),
             )
             for name, tensor in written.constants.items()
+            if not isinstance(tensor, FakeTensor)  # one without numbers can't travel
         )
 
 

@@ -76,7 +76,10 @@ class InterpretedKernel:
         try:
             function[extents](*given, **blocks)
         except Exception as error:
-            raise _explained(self, blocks, error) from error
+            raise what_has_no_answer(error) or RuntimeError(
+                f"run_graphs: Triton's interpreter stopped in {self.source.name} with blocks "
+                f"{blocks}: {error}"
+            ) from error
         record = InterpretedLaunch(
             kernel=self.source.name,
             blocks=blocks,
@@ -116,6 +119,8 @@ def language_once() -> AbstractContextManager[None]:
         if scopes:
             return SimpleNamespace(restore=lambda: None)
         scopes.append(take_over(whole_language))
+        # Triton 3.6 makes numbers of one-element arrays by int(), which NumPy 2.4 refuses.
+        scopes[0].set_attr(tl.core.tensor, "__index__", lambda number: number.handle.data.item())
         return SimpleNamespace(restore=lambda: scopes.pop().restore())
 
     return attributes(interpreter, _patch_lang=once)
@@ -203,16 +208,9 @@ def _named(kernel: InterpretedKernel, args: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(names, args, strict=True))
 
 
-def _explained(
-    kernel: InterpretedKernel, blocks: Mapping[str, Any], error: Exception
-) -> NoAnswerError | RuntimeError:
+def what_has_no_answer(error: BaseException) -> NoAnswerError | None:
     """Find what we said ourselves among the errors that the interpreter wraps in one another."""
     cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, NoAnswerError):
-            return cause
+    while cause is not None and not isinstance(cause, NoAnswerError):
         cause = cause.__cause__
-    return RuntimeError(
-        f"run_graphs: Triton's interpreter stopped in {kernel.source.name} with blocks {blocks}: "
-        f"{error}"
-    )
+    return cause

@@ -108,17 +108,12 @@ def attention_backward(
     return *shaped, of_bias
 
 
-def flash(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    dropout_p: float = 0.0,
-    *rest: Any,
-    **settings: Any,
-) -> tuple[Any, ...]:
+def flash(*operands: Any, **settings: Any) -> tuple[Any, ...]:
     """Answer aten::_scaled_dot_product_flash_attention."""
+    query, key, value, *rest = operands
+    dropout_p = _at(rest, 0)
     seed = _drawn(dropout_p, (2,)).to(torch.uint64)
-    options = Options(is_causal=_at(rest, 0), dropout=dropout_p, seed=seed, **settings)
+    options = Options(is_causal=_at(rest, 1), dropout=dropout_p, seed=seed, **settings)
     output, sums = attention((query, key, value), None, options)
     unused = torch.zeros((), dtype=torch.uint64)
     return output, sums, None, None, query.shape[2], key.shape[2], seed, unused, None

@@ -17,9 +17,10 @@ import torch
 from torch._inductor.runtime import triton_helpers
 
 # Triton's own, checked on 3.6 and 3.9: what @triton.jit makes where it interprets.
-from triton.runtime.interpreter import InterpretedFunction
+from triton.runtime.interpreter import InterpretedFunction, InterpreterError
 
 from fuseshard.compiler.gpu_code.records import GpuGraph
+from fuseshard.compiler.interpreted.launches import what_has_no_answer
 from fuseshard.compiler.interpreted.loaded import LoadedGraph
 from fuseshard.compiler.interpreted.records import Interpreted, InterpretedLaunch
 from fuseshard.compiler.interpreted.shims import Installed
@@ -62,10 +63,16 @@ def call(fn: Callable[..., Any], *args: Any) -> Any:
 
     Returns:
         What it returns.
+
+    Raises:
+        NoAnswerError: a kernel calls what a CPU hasn't got.
     """
     prepare()
-    with np.errstate(all="ignore"):  # a GPU doesn't warn of infinity and NaN either
-        return fn(*args)
+    try:
+        with np.errstate(all="ignore"):  # a GPU doesn't warn of infinity and NaN either
+            return fn(*args)
+    except InterpreterError as error:
+        raise what_has_no_answer(error) or error from None
 
 
 def run_graphs(

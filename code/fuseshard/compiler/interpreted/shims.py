@@ -46,7 +46,8 @@ SHIMS: dict[str, Shim] = {
         devices.gpu_layouts,
     ),
     "kernels": Shim(
-        "The wrapper has its kernels compiled and launches the binaries; here their Python runs.",
+        "Inductor itself can hand a kernel to the interpreter, in its own small tiles and without "
+        "a record of it: the same values up to a hundred times slower.",
         launches.interpreted_kernels,
     ),
     "language": Shim(
@@ -64,8 +65,9 @@ SHIMS: dict[str, Shim] = {
         reductions.whole_tiles,
     ),
     "rounding": Shim(
-        "float32 to bfloat16 cuts bits off where hardware rounds to nearest even: wrong by up to "
-        "twice as much, always towards zero. Arithmetic on bfloat16 would use bit patterns.",
+        "float32 to bfloat16 cuts bits off where hardware rounds to nearest even: up to twice as "
+        "far off, always towards zero, and subnormal numbers become others. Arithmetic on "
+        "bfloat16 would use bit patterns.",
         rounding.numbers_not_patterns,
     ),
     "assembly": Shim(

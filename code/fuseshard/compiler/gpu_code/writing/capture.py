@@ -20,7 +20,6 @@ from torch._functorch import config as autograd_config
 from torch._inductor import config
 from torch._inductor.compile_fx import compile_fx, compile_fx_inner
 from torch._inductor.graph import GraphLowering
-from torch._subclasses.fake_tensor import FakeTensor
 
 from fuseshard.compiler.gpu_code.records import Candidates, Phase
 from fuseshard.compiler.gpu_code.writing.candidates import Chooser, choosing
@@ -34,8 +33,6 @@ SETTINGS: dict[str, Any] = {
     "compile_threads": 1,
     # Whether to pad a matrix product to an even shape is decided by a clock on a real card.
     "shape_padding": False,
-    # Makes a wrapper contain `get_args`, by which its inputs are made on fake tensors.
-    "benchmark_harness": True,
 }
 """of torch._inductor.config, while code is written"""
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -52,10 +49,12 @@ class Written:
     post_grad: str
     wrapper: str
     inputs: tuple[str, ...]
+    examples: tuple[object, ...]
+    """what it was compiled for: fake tensors and sizes"""
     outputs: tuple[str | None, ...]
     candidates: tuple[Candidates, ...]
     constants: dict[str, torch.Tensor]
-    """real tensors by name; those without numbers are left out"""
+    """tensors that stand in the program, by name; real ones, as a rule"""
     passed: list[int | None]
     """ids of what the program passed in; filled in when it runs"""
 
@@ -143,6 +142,7 @@ def _inner_compile(log: Log) -> Callable[..., Any]:
                 post_grad=clean(made.inductor_post_grad_graph_str),
                 wrapper=repeatable(log.module),
                 inputs=names,
+                examples=tuple(inputs),
                 outputs=outputs,
                 candidates=log.chooser.taken(),
                 constants=log.constants,
@@ -164,11 +164,7 @@ def _nothing_loaded(log: Log) -> Iterator[None]:
     def keep(lowering: Any) -> Any:
         code, _ = lowering.codegen()
         log.module = code.value
-        log.constants = {
-            name: tensor
-            for name, tensor in lowering.constants.items()
-            if not isinstance(tensor, FakeTensor)
-        }
+        log.constants = dict(lowering.constants)
         runner = SimpleNamespace(call=_never, partitions=[], recursively_apply_fns=_leave)
         return SimpleNamespace(call=_never, runner=runner, __file__=None)
 
@@ -192,10 +188,11 @@ def repeatable(wrapper: str) -> str:
 
 
 def _note_arguments(written: list[Written], arguments: tuple[Any, ...]) -> None:
-    """Remember which tensors a Dynamo graph was run on. A backward graph gets none of them."""
+    """Remember which tensors a Dynamo graph was first run on. Backward graphs get none of them."""
     for graph in written:
+        is_first = not any(graph.passed)
         # AOTAutograd may merge arguments that are views of one tensor: then places don't agree.
-        if graph.phase != "backward" and len(graph.inputs) == len(arguments):
+        if is_first and graph.phase != "backward" and len(graph.inputs) == len(arguments):
             graph.passed = [id(argument) for argument in arguments]
 
 

@@ -74,8 +74,8 @@ def no_graph(fn: Callable[..., Any], reasons: Sequence[str]) -> UnsupportedProgr
     why = f"Dynamo: {_brief(reasons[0])}" if reasons else "Dynamo gave no reason"
     return UnsupportedProgramError(
         f"write: {called(fn)} gave 0 graphs with operators, must give at least 1 ({why}); pass a "
-        "function that computes with tensors and that Dynamo traces (it leaves nn.LSTM and other "
-        "recurrent layers to eager mode, on a real GPU as well)."
+        "function that computes with tensors and that Dynamo traces (on a real GPU as well it "
+        "leaves nn.LSTM to eager mode, and functions with a graph break inside a loop)."
     )
 
 
