@@ -114,7 +114,7 @@ class Rung:
     num_lines: int
     """without empty ones"""
     places: dict[str, tuple[int, ...]]
-    """deed -> the lines that do it, 1-based: "load", "exchange", "wait", "exp", "divide", "store\""""
+    """deed, one of `gpu_study.ladder.DEEDS` -> the lines that do it, 1-based"""
 
     def count(self, deed: str) -> int:
         """Count the lines that do something."""

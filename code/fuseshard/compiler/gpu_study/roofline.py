@@ -1,9 +1,6 @@
-"""How fast a program could be on a GPU at best: the roofline.
+"""What programs have to compute and to move, and what they move once they are compiled.
 
-A program with F operations that moves B bytes takes at least F / peak seconds and at least
-B / bandwidth seconds, whichever is longer. Peaks are those of the data sheets, which no program
-reaches. One addition, multiplication, comparison, division, exp or the like counts as one
-operation. S = elements of the input, R x N for rows and columns.
+One addition, multiplication, comparison, division, exp or the like counts as one operation.
 """
 
 from __future__ import annotations

@@ -117,34 +117,37 @@ def _point(fn: Any, target: str, num_warps: int, rows: int, columns: int) -> Til
     )
 
 
+WIDTHS = ((600, True), (602, True), (601, True), (600, False))
+"""columns of a row, and whether its first row is known to begin at a multiple of 16 bytes: where
+it isn't, the columns no longer matter"""
+
+
 def width_cases(
     fn: Any,
-    columns: Sequence[int] = (600, 602, 601),
     *,
     dtypes: Sequence[Dtype] = ("float32", "bfloat16"),
     targets: Sequence[str] = ("h200", "mi300x"),
 ) -> tuple[WidthCase, ...]:
-    """Compile a row kernel for aligned and other tensors, and look at how wide its loads are.
+    """Compile a row kernel for each of `WIDTHS`, and look at how wide its loads are.
 
     Args:
         fn: see `row_kernel`.
-        columns: of a row; what they are divisible by decides where the other rows begin.
         dtypes: of the tensors.
         targets: keys of `fuseshard.compiler.described.targets.TARGETS`.
 
     Returns:
-        In the order of targets, types and columns; each aligned, then not.
+        In the order of targets, types and widths.
     """
     return tuple(
-        _width_case(fn, target, dtype, count, is_aligned=is_aligned)
+        _width_case(fn, target, dtype, width)
         for target in targets
         for dtype in dtypes
-        for count in columns
-        for is_aligned in (True, False)
+        for width in WIDTHS
     )
 
 
-def _width_case(fn: Any, target: str, dtype: Dtype, columns: int, *, is_aligned: bool) -> WidthCase:
+def _width_case(fn: Any, target: str, dtype: Dtype, width: tuple[int, bool]) -> WidthCase:
+    columns, is_aligned = width
     kernel = row_kernel(fn, rows=1, columns=columns, dtype=dtype)
     if not is_aligned:
         loose = {name: kind.removesuffix(ALIGNED) for name, kind in kernel.signature.items()}
@@ -158,7 +161,7 @@ def _width_case(fn: Any, target: str, dtype: Dtype, columns: int, *, is_aligned:
     )
 
 
-def configuration_points(kernel: GpuKernel) -> tuple[MachineCode, ...]:
+def configuration_codes(kernel: GpuKernel) -> tuple[MachineCode, ...]:
     """Compile a kernel of Inductor's under each configuration that its autotuner would time.
 
     Args:

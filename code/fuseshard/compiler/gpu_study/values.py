@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from fuseshard.compiler.gpu import GpuBuild, interpret
+from fuseshard.compiler.gpu_code.records import GpuGraph
 from fuseshard.compiler.gpu_study.programs import (
     Program,
     TokenLoss,
@@ -32,14 +33,14 @@ TARGET = "h200"
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A mistake that is put into a wrapper, to see that the comparison finds it."""
+    """A mistake that is put into kernels, to see that the comparison finds it."""
 
     program: str
-    """key of the program whose wrapper has the place"""
+    """key of the program whose kernels have the place"""
     what: str
     """the mistake, in a few words"""
     apply: Callable[[str], str]
-    """the wrapper's text -> the text with the mistake"""
+    """text of a kernel or of a wrapper -> the text with the mistake"""
 
 
 def value_programs(dtype: Dtype = "float32") -> tuple[Program, ...]:
@@ -140,18 +141,23 @@ def broken_checks(
 
 
 def edited(build: GpuBuild, edit: Edit) -> GpuBuild:
-    """Put a mistake into the wrappers of a build.
+    """Put a mistake into the kernels of a build, and into the wrappers that show them.
 
     Raises:
-        ValueError: the text is the same afterwards.
+        ValueError: the kernels are the same afterwards.
     """
-    graphs = tuple(replace(graph, wrapper=edit.apply(graph.wrapper)) for graph in build.graphs)
-    if all(new.wrapper == old.wrapper for new, old in zip(graphs, build.graphs, strict=True)):
+    graphs = tuple(_edited_graph(graph, edit) for graph in build.graphs)
+    if all(new.kernels == old.kernels for new, old in zip(graphs, build.graphs, strict=True)):
         raise ValueError(
-            f"edited: {edit.what!r} changed nothing in the wrappers of {edit.program}, must change "
+            f"edited: {edit.what!r} changed nothing in the kernels of {edit.program}, must change "
             "something (an edit that finds no place proves nothing); correct its pattern."
         )
     return replace(build, graphs=graphs)
+
+
+def _edited_graph(graph: GpuGraph, edit: Edit) -> GpuGraph:
+    kernels = tuple(replace(k, triton=edit.apply(k.triton)) for k in graph.kernels)
+    return replace(graph, wrapper=edit.apply(graph.wrapper), kernels=kernels)
 
 
 def computed(

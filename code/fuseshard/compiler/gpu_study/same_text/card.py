@@ -98,7 +98,7 @@ def _modules_kept(modules: list[Any]) -> Iterator[None]:
         modules.append(before(lowering))
         return modules[-1]
 
-    GraphLowering.compile_to_module = load  # type: ignore[method-assign]
+    GraphLowering.compile_to_module = load  # type: ignore[method-assign,assignment]
     try:
         yield
     finally:
