@@ -6,6 +6,7 @@ those of `MachineCode.resources`, which were counted in another way.
 
 from __future__ import annotations
 
+import ast
 import re
 
 from fuseshard.compiler.gpu_code.records import MachineCode
@@ -105,15 +106,28 @@ def _rung(stage: Stage, text: str) -> Rung:
         deed: tuple(i for i, line in enumerate(lines, 1) if _does(line, WORDS[stage][deed]))
         for deed in DEEDS
     }
-    num_lines = sum(bool(line.strip()) for line in lines)
+    num_lines = _statements(text) if stage == "Triton" else sum(map(_is_code, lines))
     return Rung(stage=stage, text=text, num_lines=num_lines, places=places)
+
+
+def _statements(triton: str) -> int:
+    """Count the statements of a kernel's body, its docstring left out."""
+    nodes = [node for node in ast.walk(ast.parse(triton)) if isinstance(node, ast.stmt)]
+    return sum(not isinstance(node, ast.FunctionDef) and not _is_text(node) for node in nodes)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_code(line: str) -> bool:
+    """Tell whether a line is neither empty nor a comment."""
+    return not re.match(r"\s*(?:$|//|;|# |declare )", line)
 
 
 def _does(line: str, pattern: str) -> bool:
     """Tell whether a line does a deed; declarations and comments only name it."""
-    if line.lstrip().startswith(("declare ", "//", "; ", "#")):
-        return False
-    return re.search(pattern, line) is not None
+    return _is_code(line) and re.search(pattern, line) is not None
 
 
 def _require_same(machine: Rung, code: MachineCode) -> None:

@@ -128,24 +128,32 @@ def _layer_programs() -> list[Program]:
             torch.empty(2048, 256),
         ),
         Program(key="attention", fn=attention, inputs=(half, half.clone(), half.clone())),
-        training("minigpt-block", block, torch.empty(8, 256, 512), autocast="bfloat16"),
+        training(
+            "minigpt-block", block, torch.empty(8, 256, 512), options={"autocast": "bfloat16"}
+        ),
         Program(
             key="conv-norm-relu", fn=_conv_norm_relu().eval(), inputs=(torch.empty(16, 3, 64, 64),)
         ),
     ]
 
 
-def training(key: str, fn: Callable[..., Any], *inputs: torch.Tensor, **options: Any) -> Program:
+def training(
+    key: str,
+    fn: Callable[..., Any],
+    *inputs: torch.Tensor,
+    options: BuildOptions | None = None,
+) -> Program:
     """Make a program that is differentiated, in what is floating-point of its inputs too.
 
     Args:
         key: its name.
         fn: function or module.
         inputs: not modified.
-        options: see `BuildOptions`.
+        options: how it is compiled; None for no option.
     """
     leaves = tuple(x.detach().requires_grad_(x.is_floating_point()) for x in inputs)
-    return Program(key=key, fn=fn, inputs=leaves, backward=True, options=BuildOptions(**options))  # type: ignore[typeddict-item]
+    options = options or BuildOptions()
+    return Program(key=key, fn=fn, inputs=leaves, backward=True, options=options)
 
 
 def by_key(programs: Sequence[Program], *keys: str) -> tuple[Program, ...]:

@@ -112,7 +112,7 @@ class Rung:
     stage: Stage
     text: str
     num_lines: int
-    """without empty ones"""
+    """of code, without empty ones and comments; in Triton statements of the kernel's body"""
     places: dict[str, tuple[int, ...]]
     """deed, one of `gpu_study.ladder.DEEDS` -> the lines that do it, 1-based"""
 

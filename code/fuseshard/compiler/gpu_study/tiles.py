@@ -43,7 +43,7 @@ class HandKernel:
 
 
 def row_kernel(fn: Any, *, rows: int, columns: int, dtype: Dtype = "float32") -> HandKernel:
-    """Describe a call of a kernel that takes whole rows, such as `kernels.softmax.softmax_kernel`.
+    """Describe a call of a kernel that takes whole rows, such as `kernels.softmax`'s.
 
     Args:
         fn: with the arguments out_ptr, x_ptr, num_rows, NUM_COLUMNS, BLOCK_ROWS, BLOCK_COLUMNS.
@@ -96,13 +96,13 @@ def tile_sweep(
     ]
 
     def swept(target: str) -> list[TilePoint]:
-        return [_point(fn, target, warps, count, columns) for warps, count in pairs]
+        return [_point(fn, target, warps, rows=count, columns=columns) for warps, count in pairs]
 
     with ThreadPoolExecutor(len(targets)) as pool:
         return tuple(point for points in pool.map(swept, targets) for point in points)
 
 
-def _point(fn: Any, target: str, num_warps: int, rows: int, columns: int) -> TilePoint:
+def _point(fn: Any, target: str, num_warps: int, *, rows: int, columns: int) -> TilePoint:
     kernel = row_kernel(fn, rows=rows, columns=columns)
     code = kernel.compiled(target, num_warps)
     tile = rows * kernel.constants["BLOCK_COLUMNS"]

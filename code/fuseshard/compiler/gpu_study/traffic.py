@@ -57,6 +57,9 @@ def num_bytes(tensor: str, most: int | None = None) -> int:
     Args:
         tensor: type and shape.
         most: elements that are counted at most.
+
+    Raises:
+        ValueError: the text is no tensor.
     """
     found = _TENSOR.fullmatch(tensor)
     if found is None:

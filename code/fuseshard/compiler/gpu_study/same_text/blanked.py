@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from fuseshard.compiler.gpu_study.same_text.records import CardKernel, SameText
 from fuseshard.compiler.text import clean
@@ -22,7 +22,8 @@ whoever runs the compiler; the fifth is where a tensor lies in memory. None is r
 
 SHOWN = 12
 """lines of a difference that are kept"""
-_CONTEXT = 0
+BEFORE, LONGEST = 60, 160
+"""characters that a long line shows before the place where it differs, and in all"""
 
 
 def blanked(text: str) -> str:
@@ -53,14 +54,34 @@ def compared(
     """
     left = [line for text in with_card for line in blanked(text).splitlines()]
     right = [line for text in without_card for line in blanked(text).splitlines()]
-    difference = list(difflib.unified_diff(left, right, "with", "without", "", "", _CONTEXT, ""))
-    changes = [line for line in difference[2:] if line.startswith(("+", "-"))]
+    difference = list(_difference(left, right))
     return SameText(
         program=program,
         graphs=len(with_card),
         num_kernels=sum(text.count("async_compile.triton(") for text in with_card),
         is_identical=len(with_card) == len(without_card) and not difference,
-        difference=tuple(line[:200] for line in difference[2 : 2 + SHOWN]),
-        num_different=len(changes),
+        difference=tuple(difference[:SHOWN]),
+        num_different=len(difference),
         kernels=tuple(kernels),
     )
+
+
+def _difference(left: Sequence[str], right: Sequence[str]) -> Iterator[str]:
+    """List the lines that only one side has: "- " before the card's, "+ " before the other's."""
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if tag == "equal":
+            continue
+        gone, new = left[a:b], right[c:d]
+        for index, line in enumerate(gone):
+            yield "- " + _shortened(line, new[index] if index < len(new) else "")
+        for index, line in enumerate(new):
+            yield "+ " + _shortened(line, gone[index] if index < len(gone) else "")
+
+
+def _shortened(line: str, other: str) -> str:
+    """Cut out of a long line the part around the first place where it differs from another."""
+    if len(line) <= LONGEST:
+        return line
+    place = next((i for i, (x, y) in enumerate(zip(line, other, strict=False)) if x != y), 0)
+    start = max(0, place - BEFORE)
+    return ("… " if start else "") + line[start : start + LONGEST]

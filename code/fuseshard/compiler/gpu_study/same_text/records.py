@@ -39,7 +39,7 @@ class SameText:
     is_identical: bool
     """after blanking what `blanked.BLANKS` lists"""
     difference: tuple[str, ...]
-    """first lines of a unified diff from the card's text to the other; empty if identical"""
+    """first lines that only one of the two has: "- " before the card's, "+ " before the other's"""
     num_different: int
     """lines that only one of the two has"""
     kernels: tuple[CardKernel, ...]

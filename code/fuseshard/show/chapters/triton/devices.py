@@ -108,19 +108,28 @@ def device_finding(reports: Sequence[DeviceReport]) -> Word:
         reports: of one program, with one kernel on each GPU.
     """
     first, *others = reports
-    return listed(
-        [
-            word(
-                "on the {gpu} {lines} lines differ from the {first}, and a thread takes "
-                "{registers} registers instead of {before}",
-                gpu=target_name(other.target),
-                lines=_changes(other),
-                first=target_name(first.target),
-                registers=_only_kernel(other).resources.registers,
-                before=_only_kernel(first).resources.registers,
-            )
-            for other in others
-        ]
+    return listed([_against(other, first) for other in others])
+
+
+def _against(other: DeviceReport, first: DeviceReport) -> Word:
+    names = {"gpu": target_name(other.target), "first": target_name(first.target)}
+    registers = {
+        "registers": _only_kernel(other).resources.registers,
+        "before": _only_kernel(first).resources.registers,
+    }
+    if not other.changed:
+        return word(
+            "the {gpu} gets the lines of the {first}, and {registers} registers a thread instead "
+            "of {before}",
+            **names,
+            **registers,
+        )
+    return word(
+        "for the {gpu} {lines} lines differ, and a thread takes {registers} registers instead of "
+        "the {first}'s {before}",
+        lines=_changes(other),
+        **names,
+        **registers,
     )
 
 

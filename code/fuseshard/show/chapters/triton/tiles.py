@@ -141,7 +141,7 @@ def spill_finding(points: Sequence[TilePoint]) -> Word:
 
 
 def full_finding(points: Sequence[TilePoint]) -> Word:
-    """Say in a clause whether a tile that spills can have full occupancy, which is worth nothing.
+    """Say in a clause whether a tile that spills has full occupancy, which is worth nothing.
 
     Args:
         points: of one kernel on one GPU.
