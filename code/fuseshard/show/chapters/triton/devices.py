@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from fuseshard.compiler.described.targets import TARGETS
-from fuseshard.compiler.gpu_code.records import Resources
 from fuseshard.compiler.gpu_study.records import DeviceKernel, DeviceReport
 from fuseshard.show.chapters.triton.names import program_word, target_name
 from fuseshard.show.chapters.triton.tiles import limit_word
-from fuseshard.show.chapters.triton.widths import configured
+from fuseshard.show.chapters.triton.widths import configured, load_counts
 from fuseshard.show.charts.variants import as_value, listed
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Source, Table
@@ -131,12 +129,6 @@ def _against(other: DeviceReport, first: DeviceReport) -> Word:
         **names,
         **registers,
     )
-
-
-def load_counts(resources: Resources) -> str:
-    """Write loads by their width, widest first: "4 × 128 bit, 1 × 32 bit"."""
-    widths = sorted(Counter(resources.load_bits).items(), reverse=True)
-    return ", ".join(f"{count} × {bits} bit" for bits, count in widths)
 
 
 def _only_kernel(report: DeviceReport) -> DeviceKernel:

@@ -40,7 +40,7 @@ def match_table(matching: Matching) -> Table:
     table = TableBuilder("softmax-roles", caption)
     roles = matching.roles
     table.counts(word("Note"), list(range(1, len(roles) + 1)))
-    table.texts(word("Deed"), [said[role.role] for role in roles])
+    table.texts(word("What it does"), [said[role.role] for role in roles])
     table.texts(word("Lines by hand"), [plain(_numbers(role.by_hand)) for role in roles])
     table.texts(word("Lines by Inductor"), [plain(_numbers(role.by_inductor)) for role in roles])
     return table.build(row_header=False)

@@ -43,7 +43,7 @@ def _figure(points: Sequence[WorkPoint], target: Target) -> Figure:
     # The same axes for each GPU, or a reader couldn't compare them.
     drawing.log_axis("x", word("operations for each byte"), ends, _rounded)
     tera = [lowest / TERA, max(highest) / TERA]
-    drawing.log_axis("y", word("10¹² operations a second"), tera, _rounded)
+    drawing.log_axis("y", word("at best (TFLOP/s)"), tera, _rounded)
     for dtype, mark in zip(TYPES, _roof_marks(), strict=True):
         at = _corners(target, dtype, ends)
         heights = [roofs.attainable_flop_per_s(target, dtype, x) / TERA for x in at]

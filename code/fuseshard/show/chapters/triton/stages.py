@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fuseshard.compiler.gpu_study.records import Ladder, Rung
 from fuseshard.show.chapters.triton.names import target_name
+from fuseshard.show.chapters.triton.widths import load_counts
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Note, Source, Table
@@ -66,13 +67,10 @@ def load_finding(ladder: Ladder) -> Word:
     Args:
         ladder: of a kernel with one load.
     """
-    first, last = ladder.rungs[0], ladder.rungs[-1]
-    widths = sorted(set(ladder.resources.load_bits), reverse=True)
     return word(
-        "{loads} tl.load becomes {n} instructions of {bits} bits a thread",
-        loads=first.count("load"),
-        n=last.count("load"),
-        bits=" / ".join(map(str, widths)),
+        "{loads} tl.load ends up as {counts} for each thread",
+        loads=ladder.rungs[0].count("load"),
+        counts=load_counts(ladder.resources),
     )
 
 

@@ -152,11 +152,10 @@ def full_finding(points: Sequence[TilePoint]) -> Word:
         return word("no tile that spills has full occupancy")
     worst = max(full, key=lambda point: point.resources.spills)
     return word(
-        "with {warps} warps and {rows} rows the occupancy is {occupancy} % again, because the "
+        "with {warps} warps and {rows} rows the occupancy is 100 % again, because the "
         "assembler settles for {registers} registers and spills {spills}",
         warps=worst.num_warps,
         rows=worst.varied,
-        occupancy=100,
         registers=worst.resources.registers,
         spills=worst.resources.spills,
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from fuseshard.compiler.gpu_code.records import Configuration, MachineCode
+from fuseshard.compiler.gpu_code.records import Configuration, MachineCode, Resources
 from fuseshard.compiler.gpu_study.records import WidthCase
 from fuseshard.show.chapters.modes.ways import in_a_row
 from fuseshard.show.chapters.triton.names import target_name
@@ -82,3 +83,9 @@ def configured(configuration: Configuration) -> str:
     """Write a configuration the way that Triton's own code does."""
     sizes = [f"{name}={size}" for name, size in configuration.blocks.items()]
     return ", ".join([*sizes, f"num_warps={configuration.num_warps}"])
+
+
+def load_counts(resources: Resources) -> str:
+    """Write loads by their width, widest first: "4 × 128 bit, 1 × 32 bit"."""
+    widths = sorted(Counter(resources.load_bits).items(), reverse=True)
+    return ", ".join(f"{count} × {bits} bit" for bits, count in widths)
