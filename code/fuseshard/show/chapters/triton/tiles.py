@@ -171,9 +171,8 @@ def warps_finding(points: Sequence[TilePoint], rows: int) -> Word:
     return listed(
         [
             word(
-                "with {warps} warps {registers} registers, {exchanges} exchanges and {barriers} "
-                "barriers",
-                warps=point.num_warps,
+                "with {warps} {registers} registers, {exchanges} exchanges and {barriers} barriers",
+                warps=_warps(point.num_warps),
                 registers=point.resources.registers,
                 exchanges=point.resources.shuffles,
                 barriers=point.resources.barriers,
