@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,6 +21,9 @@ from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
 
 TERA, MEBI = 1e12, 2.0**20
+
+LABEL_DECADES = 0.2
+"""powers of ten between a point with a label and its neighbour"""
 
 TYPES: tuple[Dtype, ...] = ("float32", "bfloat16")
 
@@ -57,6 +61,17 @@ def _figure(points: Sequence[WorkPoint], target: Target) -> Figure:
             [_height(target, point) for point in own],
             mark,
             hover=[f"{point.program}: {number(point.intensity)}" for point in own],
+        )
+    for index, point in enumerate(_apart(points)):
+        is_level = roofs.bound_by(target, point) == "computing"
+        drawing.note(
+            point.intensity,
+            _height(target, point),
+            program_word(point.program),
+            xanchor="right" if is_level else "left",
+            xshift=8,
+            # Above and below in turn: along a level roof labels would run into one another.
+            yshift=16 if is_level and index % 2 else -16,
         )
     caption = word(
         "The {gpu} at best: {finding}.",
@@ -186,6 +201,16 @@ def more_finding(points: Sequence[WorkPoint]) -> Word:
         program=as_value(program_word(worst)),
         ratio=number(ratios[worst]),
     )
+
+
+def _apart(points: Sequence[WorkPoint]) -> list[WorkPoint]:
+    """List the points that are far enough from all others to have a label beside them."""
+    places = [math.log10(point.intensity) for point in points]
+    return [
+        point
+        for point, place in zip(points, places, strict=True)
+        if sum(abs(place - other) < LABEL_DECADES for other in places) == 1
+    ]
 
 
 def _bound_finding(points: Sequence[WorkPoint], target: Target) -> Word:

@@ -62,7 +62,10 @@ def _quantities() -> tuple[_Quantity, ...]:
 def _figure(points: Sequence[TilePoint], quantity: _Quantity) -> Figure:
     target = points[0].target
     drawing = FigureBuilder(f"tiles-{target}-{quantity.key}", height=340)
-    drawing.log_axis("x", word("rows in a tile"), [p.varied for p in points], _whole)
+    rows = sorted({point.varied for point in points})
+    drawing.log_axis("x", word("rows in a tile"), rows, _whole)
+    ticks = {"tickvals": rows, "ticktext": [drawing.say(plain(row)) for row in rows]}
+    drawing.layout["xaxis"] |= ticks
     drawing.y_axis(quantity.axis, rangemode="tozero")
     for index, warps in enumerate(dict.fromkeys(point.num_warps for point in points)):
         own = [point for point in points if point.num_warps == warps]
