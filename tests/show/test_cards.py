@@ -53,7 +53,9 @@ def test_live_and_recorded_are_told_apart(make, gpu):
     live = origin_line(Origin(is_live=True, environment=environment), num_threads=1)
     recorded = origin_line(Origin(is_live=False, environment=environment), num_threads=1)
     assert (live.live, recorded.live) == (True, False)
-    assert str(live.summary).startswith("Measured while this page was built: Some CPU, 1 thread")
+    # A live result may be of the CPU or of the GPU, so both are named.
+    here = "Some CPU" if gpu is None else "Some CPU, H200"
+    assert str(live.summary).startswith(f"Measured while this page was built: {here}, 1 thread")
     assert str(recorded.summary).startswith("Recorded, not measured here: ")
     assert (gpu or "Some CPU") in str(recorded.summary)
     assert "2026-03-04" in str(recorded.summary)

@@ -111,9 +111,10 @@ def flash_attention(
     out = torch.empty_like(q)
     lse = q.new_empty(q.shape[:-1], dtype=torch.float32)
     grid = (triton.cdiv(length, plan.rows), batch * num_heads)
+    arguments = (out, lse, q, k, v, scale, length)
     with torch.cuda.device_of(q):
         attention_kernel[grid](
-            *(out, lse, q, k, v, scale, length),
+            *arguments,
             D=head_size,
             IS_CAUSAL=is_causal,
             BLOCK_Q=plan.rows,

@@ -118,9 +118,10 @@ def token_losses(
     splits = triton.cdiv(word_tiles, share)
     lse = torch.empty(splits, num_tokens, dtype=torch.float32, device=hidden.device)
     target_logit = torch.empty_like(lse)
+    arguments = (lse, target_logit, hidden, weight, target, num_tokens, num_words, share)
     with torch.cuda.device_of(hidden):
         cross_entropy_kernel[(token_programs, splits)](
-            *(lse, target_logit, hidden, weight, target, num_tokens, num_words, share),
+            *arguments,
             D=hidden.shape[1],
             BLOCK_N=plan.rows,
             BLOCK_V=plan.columns,

@@ -109,9 +109,10 @@ def logit_gradients(
     num_tokens, num_words = hidden.shape[0], chunk.shape[0]
     out = hidden.new_empty(num_tokens, num_words)
     grid = (triton.cdiv(num_tokens, plan.rows), triton.cdiv(num_words, plan.columns))
+    arguments = (out, hidden, chunk, target, lse, num_tokens, num_words)
     with torch.cuda.device_of(hidden):
         logit_gradient_kernel[grid](
-            *(out, hidden, chunk, target, lse, num_tokens, num_words),
+            *arguments,
             D=hidden.shape[1],
             BLOCK_N=plan.rows,
             BLOCK_V=plan.columns,

@@ -72,7 +72,8 @@ def rms_norm_backward_kernel(
     w = tl.load(weight_ptr + columns, columns < NUM_COLUMNS, other=0.0).to(tl.float32)
     dw = tl.zeros([1, BLOCK_COLUMNS], tl.float32)
     step = tl.num_programs(0) * BLOCK_ROWS
-    for first in range(tl.program_id(0) * BLOCK_ROWS, num_rows, step):
+    # Two stages: the next rows are on their way, to shared memory, while these are computed.
+    for first in tl.range(tl.program_id(0) * BLOCK_ROWS, num_rows, step, num_stages=2):
         rows = first + tl.arange(0, BLOCK_ROWS)[:, None]
         offsets = rows.to(tl.int64) * NUM_COLUMNS + columns
         inside = (rows < num_rows) & (columns < NUM_COLUMNS)
@@ -100,7 +101,8 @@ def rms_norm(
 
     Args:
         x: [..., N], contiguous, N up to 65536; float32, float16 or bfloat16; on a GPU, or on the
-            CPU with the interpreter.
+            CPU with the interpreter. Above 16384, backward 8192, a row is more than the registers
+            hold.
         weight: [N], as x.
         eps: added to the mean square, so that a row of zeros stays one.
         rows_per_program: of the forward pass, a power of two; by default as plan_rows says.
@@ -151,10 +153,9 @@ def rms_norm_backward(
     programs = min(num_programs, triton.cdiv(_num_rows(x), plan.rows_per_program))
     dx = torch.empty_like(x)
     shares = torch.empty(programs, x.shape[-1], dtype=torch.float32, device=x.device)
+    arguments = (dx, shares, dy, x, weight, eps, _num_rows(x))
     with torch.cuda.device_of(x):
-        rms_norm_backward_kernel[(programs,)](
-            *(dx, shares, dy, x, weight, eps, _num_rows(x)), **_options(x, plan)
-        )
+        rms_norm_backward_kernel[(programs,)](*arguments, **_options(x, plan))
     return dx, shares.sum(0).to(weight.dtype)
 
 
@@ -176,15 +177,15 @@ class _RmsNorm(torch.autograd.Function):
         )
         y = torch.empty_like(x)
         grid = (triton.cdiv(_num_rows(x), plan.rows_per_program),)
+        arguments = (y, x, weight, eps, _num_rows(x))
         with torch.cuda.device_of(x):
-            rms_norm_kernel[grid](*(y, x, weight, eps, _num_rows(x)), **_options(x, plan))
+            rms_norm_kernel[grid](*arguments, **_options(x, plan))
         return y
 
     @staticmethod
     def backward(ctx: Any, *dys: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # A gradient may come expanded, as that of sum() does.
-        (dy,) = (dy.contiguous() for dy in dys)
         x, weight = ctx.saved_tensors
+        dy = dys[0].contiguous()  # it may come expanded, as that of sum() does
         return (*rms_norm_backward(dy, x, weight, eps=ctx.eps), None, None, None)
 
 

@@ -48,13 +48,13 @@ def _live(environment: measured.Environment, num_threads: int | None) -> Word:
     if num_threads is None:
         return word(
             "Measured while this page was built: {cpu}, torch {torch}, {date}.",
-            cpu=environment.cpu,
+            cpu=_processors(environment),
             torch=environment.torch,
             date=_day(environment),
         )
     return word(
         "Measured while this page was built: {cpu}, {threads}, torch {torch}, {date}.",
-        cpu=environment.cpu,
+        cpu=_processors(environment),
         threads=_threads(num_threads),
         torch=environment.torch,
         date=_day(environment),
@@ -137,6 +137,11 @@ def _or(text: str | None, otherwise: Word) -> Text:
 
 def _join(*parts: str | None) -> str | None:
     return ", ".join(part for part in parts if part) or None
+
+
+def _processors(environment: measured.Environment) -> str:
+    """The CPU and, where there is one, the GPU: a live result may be of either."""
+    return _join(environment.cpu, _gpus(environment)) or environment.cpu
 
 
 def _gpus(environment: measured.Environment) -> str | None:

@@ -1,6 +1,8 @@
-"""Which attention a card chooses. Oracle: a table read from torch's sdp_utils.cpp, by hand.
+"""Which attention a card chooses. Oracle: a table of what torch's compiled function answers.
 
-Tensors have no numbers (device "meta"): only shapes, strides and dtypes are asked for.
+It was asked once, in torch 2.13 for CUDA over a stand-in for the CUDA runtime that names the card.
+AMD's column is read from the function's source. Tensors have no numbers (device "meta"): only
+shapes, strides and dtypes are asked for.
 """
 
 from typing import Any

@@ -257,6 +257,7 @@ def nvidia():
     }
     return found | {
         "left": differences(before, watched()),
+        "tensor": said(lambda: torch.empty(1, device="cuda")),
         "cpu before": texts,
         "cpu after": cpu_texts(),
         "cpu unchanged": step == cpu_step(),

@@ -1,6 +1,8 @@
 """Programs of these tests, in a module of their own so that other processes can import them."""
 
 import torch
+import triton
+import triton.language as tl
 from torch import nn
 from torch.nn import functional
 
@@ -87,6 +89,19 @@ def attend_dropped(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.T
 def broken(x: torch.Tensor) -> torch.Tensor:
     torch._dynamo.graph_break()
     return x.sin()
+
+
+@triton.jit
+def sum_kernel(x_ptr, y_ptr, out_ptr, count, size: tl.constexpr):
+    i = tl.program_id(0) * size + tl.arange(0, size)
+    inside = i < count
+    tl.store(out_ptr + i, tl.load(x_ptr + i, mask=inside) + tl.load(y_ptr + i, mask=inside), inside)
+
+
+def sine_of_own_sum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    out = torch.empty_like(x)
+    sum_kernel[(triton.cdiv(x.numel(), 64),)](x, y, out, x.numel(), 64)
+    return out.sin()
 
 
 class Normalized(nn.Module):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fuseshard.compiler.gpu_code.worker.parent import Worker
-from fuseshard.compiler.interpreted.records import Interpreted
+from fuseshard.compiler.interpreted.records import Interpreted, NoAnswerError
 from fuseshard.compiler.interpreted.shims import SHIMS
 from tests.compiler.interpreted import programs
 from tests.compiler.interpreted.conftest import Write
@@ -158,6 +158,13 @@ def test_the_language_is_taken_over_once_a_launch(child: Worker) -> None:
             assert torch.equal(found, x**4)
     assert counts[False, 8] == counts[False, 64]
     assert counts[True, 64] > 4 * counts[True, 8]
+
+
+def test_atomic_additions_of_bfloat16_are_refused(child: Worker) -> None:
+    x = torch.arange(16.0)
+    assert child.ask("added", x) == 120
+    with pytest.raises(NoAnswerError, match="atomically in bf16"):
+        child.ask("added", x.bfloat16())
 
 
 def test_what_libdevice_lacks_here_is_named(child: Worker) -> None:

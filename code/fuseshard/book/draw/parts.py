@@ -38,10 +38,13 @@ class Voice:
         return escape(self.catalog.text(msgid, self.where).format(**values))
 
 
-def origin_html(origin: Json | None, voice: Voice) -> str:
-    """Return the line under a record: measured in this build, or recorded elsewhere."""
-    if not origin:
-        return ""
+def origin_html(record: Json, voice: Voice) -> str:
+    """Return the lines under a record, one a machine: measured in this build, or recorded."""
+    origins = (record["origin"], record.get("second_origin"))
+    return "".join(_line(origin, voice) for origin in origins if origin)
+
+
+def _line(origin: Json, voice: Voice) -> str:
     kind = "live" if origin["live"] else "recorded"
     return f'<p class="fs-origin fs-origin-{kind}">{voice.html(origin["summary"])}</p>'
 

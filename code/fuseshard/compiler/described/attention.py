@@ -130,8 +130,10 @@ def backend(target: Target, call: Attention) -> Backend | None:
         Its name; None where each one that fits is switched off, which torch makes an error.
 
     Source:
-        ATen/native/transformers/cuda/sdp_utils.cpp, select_sdp_backend. Read at a commit near
-        torch 2.13; nested tensors, FP8 and float64 are left out.
+        ATen/native/transformers/cuda/sdp_utils.cpp, select_sdp_backend; nested tensors and FP8
+        are left out. On NVIDIA's cards it is, call by call, what the compiled function of torch
+        2.13 for CUDA answers (17 499 calls a card). That of torch 2.11 differs in one rule: it
+        lets cuDNN have any probability of dropout. For AMD it is only read.
     """
     order: tuple[Backend, ...] = ("flash", "efficient", "math", "cudnn")
     if target.vendor == "nvidia" and target.capability[0] in {9, 10}:

@@ -16,6 +16,7 @@ from fuseshard.compiler.described import replace
 from fuseshard.compiler.described.targets import Target
 
 _REPORTED_REGISTERS = 65536
+"""registers of a multiprocessor, as ROCm gives them"""
 CUDA_VERSION = "13.0"
 """the toolkit that torch 2.11 and 2.13 are built with by default"""
 
@@ -24,8 +25,9 @@ CUDA_VERSION = "13.0"
 def version(target: Target) -> Iterator[None]:
     """Say whether torch was built for CUDA or for ROCm.
 
-    Inductor writes other code where `torch.version.hip` is set, at about a hundred places. Without
-    it an AMD target gets code as for NVIDIA.
+    Inductor writes other code where `torch.version.hip` is set, at about a hundred places, and
+    Triton's drivers tell by it whose GPU is there. Without it NVIDIA's driver claims an AMD target
+    as well: "2 active drivers".
     """
     cuda = CUDA_VERSION if target.vendor == "nvidia" else None
     with replace.attributes(torch.version, cuda=cuda, hip=target.hip):
@@ -146,7 +148,7 @@ def device_properties(target: Target) -> SimpleNamespace:
         minor=minor,
         multi_processor_count=target.num_multiprocessors,
         warp_size=target.warp_size,
-        # ROCm reports the same number for all of its GPUs, here half of the registers.
+        # Of an MI300X's, ROCm reports half.
         regs_per_multiprocessor=min(target.registers_per_multiprocessor, _REPORTED_REGISTERS),
         max_threads_per_multi_processor=target.max_threads_per_multiprocessor,
         max_threads_per_block=target.max_threads_per_block,

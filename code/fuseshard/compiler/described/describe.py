@@ -111,7 +111,8 @@ def described_gpu(target: Target, *, without: Collection[str] = ()) -> Iterator[
     """Let torch and Triton believe that this GPU is there.
 
     Tensors on it have to be fake: make them under `FakeTensorMode`. At the end everything is put
-    back but the device guard, which can't be.
+    back but two things, which can't be: the device guard, and a note in C++ that CUDA has been
+    started. A tensor on the GPU is refused afterwards as before, but in other words.
 
     The whole process sees the description. Another thread that describes a GPU waits for its
     turn; one that computes should wait as well.

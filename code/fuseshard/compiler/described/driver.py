@@ -19,8 +19,9 @@ from fuseshard.compiler.described.targets import Target
 def triton_driver(target: Target) -> Iterator[None]:
     """Give Triton a driver that names the target.
 
-    Triton asks its driver what to compile for. NVIDIA's loads libcuda and AMD's libamdhip64;
-    without them Triton finds no driver: "0 active drivers".
+    Triton asks its driver what to compile for. NVIDIA's own driver loads libcuda and AMD's
+    libamdhip64, which come with a GPU. Without this replacement no kernel is written: "libcuda.so
+    cannot found!".
     """
     described = dataclasses.replace(backends[target.vendor], driver=driver_class(target))
     # Private, checked on triton 3.6 and 3.9: the driver in use is chosen once and kept.

@@ -16,8 +16,8 @@ import torch
 
 from fuseshard.compiler.described.targets import Target
 
-CUDNN_VERSION = 91900
-"""cuDNN 9.19 as its own version function gives it; torch 2.11 for CUDA 13 comes with it"""
+CUDNN_VERSION = 92000
+"""cuDNN 9.20 as its own version function gives it; torch 2.13 for CUDA 13 comes with it"""
 MIOPEN_VERSION = 30400
 """MIOpen 3.4.0, as ROCm 6.4 has it"""
 

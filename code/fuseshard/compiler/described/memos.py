@@ -19,6 +19,7 @@ MODULES = (
     "torch._inductor.choices",
     "torch._inductor.codecache",
     "torch._inductor.codegen.cuda.cuda_env",
+    "torch._inductor.comm_analysis",
     "torch._inductor.runtime.hints",
     "torch._inductor.template_heuristics.triton",
     "torch._inductor.utils",

@@ -9,6 +9,7 @@ sum, and stays as Inductor chose it.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -95,7 +96,7 @@ def interpreted_kernels() -> AbstractContextManager[None]:
     def triton(self: Any, name: str, source: str, **kwargs: Any) -> InterpretedKernel:
         return InterpretedKernel(_source(name, source))
 
-    return attributes(AsyncCompile, triton=triton, wait=lambda self, scope: None)
+    return attributes(AsyncCompile, triton=triton)
 
 
 def _source(name: str, text: str) -> KernelSource:
@@ -151,10 +152,20 @@ def raised(kernel: InterpretedKernel, values: Mapping[str, Any]) -> dict[str, An
 
 
 def _first_configuration(kernel: InterpretedKernel) -> dict[str, Any]:
-    """Take blocks as they were written for the target, and what else the autotuner would pass."""
-    written = kernel.source.configurations
-    found = {**kernel.tuner.configs[0].kwargs, **(written[0].blocks if written else {})}
-    return {name: value for name, value in found.items() if name in kernel.tuner.fn.arg_names}
+    """Take blocks as they were written for the target, and what else the autotuner would pass.
+
+    A kernel that a user wrote has further constants: those of its arguments that are declared as
+    such. (Inductor's own list of constants also has sizes that are 1; the wrapper passes these.)
+    """
+    written, tuner = kernel.source.configurations, kernel.tuner
+    kinds = inspect.get_annotations(tuner.fn.fn)
+    declared = {name for name, kind in kinds.items() if "constexpr" in str(kind)}
+    found = {
+        **{n: x for n, x in tuner.triton_meta.get("constants", {}).items() if n in declared},
+        **tuner.configs[0].kwargs,
+        **(written[0].blocks if written else {}),
+    }
+    return {name: value for name, value in found.items() if name in tuner.fn.arg_names}
 
 
 def _is_free(kernel: InterpretedKernel, blocks: Mapping[str, Any]) -> bool:

@@ -5,9 +5,9 @@ return None. Here they are NVIDIA's declarations, which choose a symbol such as 
 types of the arguments, and the symbol is answered.
 
 Answers are computed in float64 and rounded once. So they are the float32 nearest to the truth in
-all but a few of a million cases, nearer than libdevice's own (1 to 2 units in the last place), and
-don't depend on where in a tile a number stands: torch's float32 functions compute the last few
-numbers of an array by other code than the rest.
+all but a few of a hundred million cases, and nearer than libdevice's own (1 to 2 units in the last
+place). Nor do they depend on where in a tile a number stands: vectorised float32 functions may
+compute the last few numbers of an array by other code than the rest.
 """
 
 from __future__ import annotations

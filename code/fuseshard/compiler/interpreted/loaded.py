@@ -52,10 +52,11 @@ class LoadedGraph:
         missing = [name for name in self.graph.inputs if name not in values]
         if missing:
             raise NoAnswerError(
-                f"run_graphs: the {self.graph.phase} graph's {', '.join(missing)} must be a "
-                "tensor of the caller, a size that one of their shapes has, or a saved tensor (it "
-                "is none of these, so there is no value for it); make it an argument that is a "
-                "tensor."
+                f"run_graphs: {len(missing)} inputs of the {self.graph.phase} graph "
+                f"({', '.join(missing[:3])}, ...) are neither tensors that travelled with the "
+                "program, nor sizes in the shapes of those, nor saved by a forward graph, must be "
+                "one of these (nothing else has a value here); make them arguments that are "
+                "tensors."
             )
         try:
             return tuple(self._module.call([values[name] for name in self.graph.inputs]))

@@ -17,7 +17,7 @@ class InterpretedLaunch:
 
     kernel: str
     blocks: dict[str, int]
-    """sizes of the tile that were used, such as {"XBLOCK": 64}"""
+    """sizes of the tile that were used, such as {"XBLOCK": 64}, and a user's other constants"""
     programs: int
     """tiles that ran, one after the other"""
     elapsed_s: float

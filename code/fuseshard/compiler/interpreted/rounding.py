@@ -19,6 +19,7 @@ import triton.language as tl
 from triton.runtime.interpreter import InterpreterBuilder, TensorHandle, _ir
 
 from fuseshard.compiler.described.replace import attributes
+from fuseshard.compiler.interpreted.records import NoAnswerError
 
 FLOAT8 = {
     "fp8e4nv": torch.float8_e4m3fn,
@@ -90,6 +91,7 @@ def numbers_not_patterns() -> AbstractContextManager[None]:
         unary_op=_with_numbers(InterpreterBuilder.unary_op),
         binary_op=_with_numbers(InterpreterBuilder.binary_op),
         ternary_op=_ternary(InterpreterBuilder.ternary_op),
+        create_atomic_rmw=_refusing_atomics(InterpreterBuilder.create_atomic_rmw),
         # Triton 3.6 has none.
         get_bf16=lambda self, value: to_tile(np.array([value]), tl.bfloat16),
     )
@@ -99,10 +101,10 @@ def _cast(old: Callable[..., Any]) -> Callable[..., Any]:
     def cast_impl(self: Any, src: Any, dst_type: Any) -> Any:
         if src.dtype.scalar == dst_type.scalar:
             return src
-        src = _widened(src)
-        return (
-            to_tile(src.data, dst_type) if is_pattern(dst_type.scalar) else old(self, src, dst_type)
-        )
+        wide = _widened(src)
+        if is_pattern(dst_type.scalar):
+            return to_tile(wide.data, dst_type)
+        return old(self, wide, dst_type)
 
     return cast_impl
 
@@ -143,6 +145,19 @@ def _ternary(old: Callable[..., Any]) -> Callable[..., Any]:
         return (old if operation is np.where else clipping)(self, *operands)
 
     return ternary_op
+
+
+def _refusing_atomics(old: Callable[..., Any]) -> Callable[..., Any]:
+    def create_atomic_rmw(self: Any, operation: Any, pointers: Any, value: Any, *rest: Any) -> Any:
+        if is_pattern(value.dtype.scalar):
+            raise NoAnswerError(
+                f"run_graphs: a kernel adds to memory atomically in {value.dtype}, must do so in "
+                "float32 or float16 (the interpreter adds in memory, where it has no other "
+                "formats); take the tensor that is added to in float32."
+            )
+        return old(self, operation, pointers, value, *rest)
+
+    return create_atomic_rmw
 
 
 def _widened(operand: Any) -> Any:

@@ -72,7 +72,10 @@ def call(fn: Callable[..., Any], *args: Any) -> Any:
         with np.errstate(all="ignore"):  # a GPU doesn't warn of infinity and NaN either
             return fn(*args)
     except InterpreterError as error:
-        raise what_has_no_answer(error) or error from None
+        known = what_has_no_answer(error)
+        if known is None:
+            raise
+        raise known from error
 
 
 def run_graphs(
