@@ -335,6 +335,9 @@ def test_parts_are_loud_or_missed_in_silence() -> None:
     silent = replace(loud, name="attention choice", without_it="2")
     table = parts.parts_table([loud, fatal, silent])
     assert texts(table, 0)[0] == "forgets what was remembered of another GPU"
+    assert texts(table, 3) == ["ValueError: no", "the process ends: no device", "2"]
+    assert isinstance(parts.result_word("3 Triton kernels"), Word)
+    assert str(parts.result_word("1 Triton kernel")) == "Triton kernels: 1"
     assert str(parts.silent_finding([loud, fatal, silent])).startswith("of 3 parts 1 are missed")
 
 

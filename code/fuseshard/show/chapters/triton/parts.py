@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from fuseshard.compiler.described.records import Ablation
 from fuseshard.show.records import Table
@@ -24,8 +25,8 @@ def parts_table(ablations: Sequence[Ablation]) -> Table:
         [purposes.get(one.name, plain(one.purpose)) for one in ablations],
     )
     table.code(word("Program"), [one.program for one in ablations])
-    table.code(word("With it"), [one.with_it for one in ablations])
-    table.code(word("Without it"), [one.without_it for one in ablations])
+    table.texts(word("With it"), [result_word(one.with_it) for one in ablations])
+    table.texts(word("Without it"), [result_word(one.without_it) for one in ablations])
     return table.build()
 
 
@@ -47,6 +48,33 @@ def silent_finding(ablations: Sequence[Ablation]) -> Word:
 def is_loud(ablation: Ablation) -> bool:
     """Tell whether leaving a part out ends in an error."""
     return "Error: " in ablation.without_it or ablation.without_it.startswith("the process ends")
+
+
+def result_word(result: str) -> Text:
+    """Say what came of a program; names and messages of errors stay as they are.
+
+    Args:
+        result: as `compiler.described.ablation` writes it.
+    """
+    for pattern, say in _RESULTS:
+        found = re.fullmatch(pattern, result)
+        if found is not None:
+            return say(found[1])
+    return plain(result)
+
+
+_RESULTS: tuple[tuple[str, Callable[[str], Word]], ...] = (
+    (r"a gradient on (\S+)", lambda place: word("a gradient on {place}", place=place)),
+    (r"channels (last)", lambda _: word("channels last")),
+    (r"channels (first)", lambda _: word("channels first")),
+    (r"(\d+) Triton kernels?", lambda n: word("Triton kernels: {n}", n=n)),
+    (r"(\d+) multiprocessors", lambda n: word("{n} multiprocessors", n=n)),
+    (r"(\d+) bytes", lambda n: word("{n} bytes", n=n)),
+    (r"device (\d+)", lambda n: word("GPU number {n}", n=n)),
+    (r"stream (\d+)", lambda n: word("stream {n}", n=n)),
+    (r"the process ends: (.*)", lambda why: word("the process ends: {why}", why=why)),
+)
+"""pattern of a result -> how it is said"""
 
 
 def purpose_words() -> dict[str, Text]:
