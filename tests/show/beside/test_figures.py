@@ -148,6 +148,8 @@ def test_rows_carry_the_names_and_the_legend_the_machine() -> None:
     assert figure.figure["layout"]["showlegend"] is True
     assert [trace["y"] for trace in traces[:2]] == [trace["y"] for trace in traces[2:]]
     assert len({symbol for _, symbol in marks(figure)[2:]}) == 1
+    alike = overlaid(drawn_pair(1e-3, "NVIDIA H200"), drawn_pair(1e-3, "RTX 4090"))
+    assert [trace["showlegend"] for trace in alike.figure["data"]] == [False, False]
 
 
 @pytest.mark.parametrize("seconds", [2e-3, 3e-6])

@@ -54,7 +54,7 @@ def overlaid_figures(first: Figure, second: Figure, machines: Machines) -> Figur
     drawing.layout = _layout(drawing, first, second, machines[0])
     namer = _Namer(drawing, {**second.words, **first.words}, first)
     for trace in ours:
-        drawing.trace(**(trace if trace in shared else namer.first(trace, machines[0])))
+        drawing.trace(**(namer.both(trace) if trace in shared else namer.first(trace, machines[0])))
     for trace in theirs:
         if trace not in shared:
             drawing.trace(**namer.second(trace, machines[1]))
@@ -80,6 +80,10 @@ class _Namer:
         self._num_named = 0
         self.added_pixels = 0
         """height of what a second machine adds to the legend"""
+
+    def both(self, trace: Mapping[str, Any]) -> Json:
+        """A trace that is the same on both machines: as it was, and in a figure of rows as quiet."""
+        return {**trace, "showlegend": False} if self._has_named_rows else dict(trace)
 
     def first(self, trace: Mapping[str, Any], machine: Text) -> Json:
         """A trace of the main result: as it was, its name longer."""
