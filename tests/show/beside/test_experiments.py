@@ -27,6 +27,7 @@ from fuseshard.show.chapters.modes import times as mode_times
 from fuseshard.show.chapters.recompiles import costs
 from fuseshard.show.chapters.training import answers, classifier, published
 from fuseshard.show.chapters.training import times as optimizer_times
+from fuseshard.show.chapters.triton import proof, speeds
 from fuseshard.show.chapters.when_it_helps import speed_maps
 from fuseshard.show.choices import Choice
 from fuseshard.show.records import Figure
@@ -41,6 +42,7 @@ DRAWN: dict[str, tuple[Draw, ...]] = {
     "aotautograd.budgets-gpu": (budgets.training_figure,),
     "compile-time.regions-gpu": (regions.recorded_regions,),
     "compile-time.starts-gpu": (starts.recorded_starts,),
+    "gpu.same-text": (proof.same_text_table, proof.card_table),
     "graph-breaks.cost-gpu": (cost.recorded,),
     "inductor.size-sweep-gpu": (head_break_even.recorded,),
     "modes.graph-results-gpu": (traps.trap_table, traps.skip_table, traps.refusal_source),
@@ -57,6 +59,8 @@ DRAWN: dict[str, tuple[Draw, ...]] = {
         published.waiting_figure,
         lambda outcome: answers.answers_beside(outcome.recording.points[0], outcome),
     ),
+    "triton.fused-gpu": (speeds.fused_table,),
+    "triton.rows-gpu": (speeds.rows_table,),
     "when-it-helps.maps-gpu": (speed_maps.recorded_chooser,),
 }
 CASES = [(name, index) for name, draws in DRAWN.items() for index in range(len(draws))]

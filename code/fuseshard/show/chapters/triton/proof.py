@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.gpu_study.same_text.records import CardKernel, SameText, SameTextReport
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.triton.names import program_word, target_name
 from fuseshard.show.chapters.triton.widths import configured
 from fuseshard.show.charts.variants import as_value
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.choices import Choice
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
 from fuseshard.show.tables import MISSING, TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
 
-def same_text_table(outcome: HasResult[SameTextReport]) -> Table | Word:
+def same_text_table(outcome: HasResult[SameTextReport]) -> Table | Choice | Word:
     """Show for each program whether both texts are identical, or how many lines differ.
 
     Args:
         outcome: of the experiment "gpu.same-text".
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _same_text_table)
+
+
+def _same_text_table(report: SameTextReport) -> Table:
     programs = report.programs
     caption = word(
         "Programs compiled with an {gpu} and with the card hidden: {same} of {n} texts are "
@@ -65,15 +68,16 @@ def difference_sources(outcome: HasResult[SameTextReport]) -> list[Source]:
     ]
 
 
-def card_table(outcome: HasResult[SameTextReport]) -> Table | Word:
+def card_table(outcome: HasResult[SameTextReport]) -> Table | Choice | Word:
     """Show kernels as the card runs them beside what is known without it.
 
     Args:
         outcome: of the experiment "gpu.same-text".
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _card_table)
+
+
+def _card_table(report: SameTextReport) -> Table:
     rows = [(one, kernel) for one in report.programs for kernel in _compiled(one)]
     caption = word("What the autotuner chose on the card, and the machine code it runs.")
     table = TableBuilder("card-kernels", caption)
