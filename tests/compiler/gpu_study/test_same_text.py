@@ -6,12 +6,13 @@ Nothing here has a card; what plain torch.compile leaves is tried on the CPU.
 import pytest
 import torch
 
+from fuseshard.compiler.described.targets import target
 from fuseshard.compiler.gpu import GpuBuild
 from fuseshard.compiler.gpu_code.records import Configuration
 from fuseshard.compiler.gpu_study.programs import Program, by_key, gallery
 from fuseshard.compiler.gpu_study.same_text import blanked
 from fuseshard.compiler.gpu_study.same_text.card import Launcher, on_card
-from fuseshard.compiler.gpu_study.same_text.experiment import compare, same_text
+from fuseshard.compiler.gpu_study.same_text.experiment import compare, same_text, same_text_report
 from fuseshard.compiler.gpu_study.same_text.programs import compared_programs
 
 COUNTED = (
@@ -76,6 +77,14 @@ def test_plain_torch_compile_hands_over_text_and_module() -> None:
     assert "cpp_fused_mul" in text
     assert callable(found.modules[0].call)
     assert found.launchers() == []
+
+
+def test_a_program_that_fails_on_the_card_does_not_stop_the_others(program: Program) -> None:
+    """There is no card here, so the card's side fails."""
+    (one,) = same_text_report([program], target("h200")).programs
+    assert one.failure is not None
+    assert "CUDA" in one.failure or "NVIDIA" in one.failure
+    assert (one.is_identical, one.graphs) == (False, 0)
 
 
 def test_at_least_twenty_programs_are_compared_on_a_card() -> None:

@@ -364,6 +364,7 @@ SAME = SameText(
 DIFFERENT = replace(
     SAME, program="linear-odd", is_identical=False, difference=("- a", "+ b"), num_different=2
 )
+FAILED = replace(DIFFERENT, difference=(), num_different=0, failure="RuntimeError: no memory")
 REPORT = SameTextReport(target="h200", programs=(SAME, DIFFERENT))
 
 
@@ -377,6 +378,10 @@ def test_each_program_is_identical_or_its_difference_is_shown() -> None:
     assert isinstance(table, Table)
     assert texts(table, 3) == ["identical", "differs"]
     assert "1 of 2 texts" in str(table.caption)
+    failed = proof.same_text_table(outcome(replace(REPORT, programs=(SAME, FAILED))))
+    assert isinstance(failed, Table)
+    assert texts(failed, 3) == ["identical", "not compared: RuntimeError: no memory"]
+    assert proof.difference_sources(outcome(replace(REPORT, programs=(FAILED,)))) == []
     (source,) = proof.difference_sources(outcome(REPORT))
     assert (source.name, source.code) == ("difference-linear-odd", "- a\n+ b")
 
