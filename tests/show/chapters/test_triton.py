@@ -7,7 +7,7 @@ import pytest
 
 from fuseshard.compiler.described.records import Ablation
 from fuseshard.compiler.described.targets import TARGETS
-from fuseshard.compiler.gpu_code.records import Configuration, Resources
+from fuseshard.compiler.gpu_code.records import Configuration, MachineCode, Resources
 from fuseshard.compiler.gpu_study.ladder import DEEDS
 from fuseshard.compiler.gpu_study.matching import ROLES
 from fuseshard.compiler.gpu_study.records import (
@@ -175,6 +175,25 @@ def test_widths_name_what_the_compiler_may_assume() -> None:
     )
     assert widths.load_counts(resources()) == "2 × 128 bit, 1 × 32 bit"
     assert widths.configured(ONE_WARP) == "XBLOCK=1, R0_BLOCK=64, num_warps=1"
+
+
+def test_candidates_are_told_apart_by_what_they_take() -> None:
+    code = MachineCode(
+        target="h200",
+        configuration=ONE_WARP,
+        ttir="",
+        ttgir="",
+        llir="",
+        assembly="",
+        sass="",
+        resources=resources(),
+        compile_s=0.1,
+    )
+    table = widths.configuration_table("candidates", [code, code])
+    assert texts(table, 0) == ["XBLOCK=1, R0_BLOCK=64, num_warps=1"] * 2
+    assert str(widths.configuration_finding([code])).endswith(
+        "num_warps=1 takes 40 registers and allows 50.0 % of the warps"
+    )
 
 
 def rung(stage: str, **places: tuple[int, ...]) -> Rung:
