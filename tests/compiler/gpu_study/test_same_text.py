@@ -3,15 +3,20 @@
 Nothing here has a card; what plain torch.compile leaves is tried on the CPU.
 """
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+import triton
+from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
+from fuseshard.compiler.described.targets import target
 from fuseshard.compiler.gpu import GpuBuild
 from fuseshard.compiler.gpu_code.records import Configuration
 from fuseshard.compiler.gpu_study.programs import Program, by_key, gallery
 from fuseshard.compiler.gpu_study.same_text import blanked
-from fuseshard.compiler.gpu_study.same_text.card import Launcher, on_card
-from fuseshard.compiler.gpu_study.same_text.experiment import compare, same_text
+from fuseshard.compiler.gpu_study.same_text.card import Launcher, OnCard, on_card
+from fuseshard.compiler.gpu_study.same_text.experiment import compare, same_text, same_text_report
 from fuseshard.compiler.gpu_study.same_text.programs import compared_programs
 
 COUNTED = (
@@ -76,6 +81,40 @@ def test_plain_torch_compile_hands_over_text_and_module() -> None:
     assert "cpp_fused_mul" in text
     assert callable(found.modules[0].call)
     assert found.launchers() == []
+
+
+def test_a_program_that_fails_on_the_card_does_not_stop_the_others(program: Program) -> None:
+    """There is no card here, so the card's side fails."""
+    (one,) = same_text_report([program], target("h200")).programs
+    assert one.failure is not None
+    assert "CUDA" in one.failure or "NVIDIA" in one.failure
+    assert (one.is_identical, one.graphs) == (False, 0)
+
+
+def tuner(*configs: triton.Config) -> CachingAutotuner:
+    """Inductor's autotuner as a run on a card leaves it: every result, and what is left to choose."""
+    made = CachingAutotuner.__new__(CachingAutotuner)
+    made.launchers = [SimpleNamespace(config=config, n_regs=40, n_spills=1) for config in configs]
+    results = [triton.Config({"XBLOCK": 8}), *configs]
+    made.compile_results = [
+        SimpleNamespace(config=config, kernel=SimpleNamespace(asm={"cubin": str(i).encode()}))
+        for i, config in enumerate(results)
+    ]
+    return made
+
+
+def test_what_the_autotuner_settled_on_is_read_with_its_binary() -> None:
+    config = triton.Config({"XBLOCK": 1}, num_warps=2, num_stages=1)
+    settled, undecided = tuner(config), tuner(config, triton.Config({"XBLOCK": 4}))
+    card = OnCard(modules=[SimpleNamespace(kernel=settled, other=undecided, call=print)])
+    (launcher,) = card.launchers()
+    assert launcher == Launcher(
+        name="kernel",
+        chosen=Configuration(blocks={"XBLOCK": 1}, num_warps=2, num_stages=1),
+        registers=40,
+        spills=1,
+        cubin=b"1",
+    )
 
 
 def test_at_least_twenty_programs_are_compared_on_a_card() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fuseshard.compiler.described.records import Ablation
 from fuseshard.compiler.described.targets import TARGETS
-from fuseshard.compiler.gpu_code.records import Configuration, Resources
+from fuseshard.compiler.gpu_code.records import Configuration, MachineCode, Resources
 from fuseshard.compiler.gpu_study.ladder import DEEDS
 from fuseshard.compiler.gpu_study.matching import ROLES
 from fuseshard.compiler.gpu_study.records import (
@@ -175,6 +175,25 @@ def test_widths_name_what_the_compiler_may_assume() -> None:
     )
     assert widths.load_counts(resources()) == "2 × 128 bit, 1 × 32 bit"
     assert widths.configured(ONE_WARP) == "XBLOCK=1, R0_BLOCK=64, num_warps=1"
+
+
+def test_candidates_are_told_apart_by_what_they_take() -> None:
+    code = MachineCode(
+        target="h200",
+        configuration=ONE_WARP,
+        ttir="",
+        ttgir="",
+        llir="",
+        assembly="",
+        sass="",
+        resources=resources(),
+        compile_s=0.1,
+    )
+    table = widths.configuration_table("candidates", [code, code])
+    assert texts(table, 0) == ["XBLOCK=1, R0_BLOCK=64, num_warps=1"] * 2
+    assert str(widths.configuration_finding([code])).endswith(
+        "num_warps=1 takes 40 registers and allows 50.0 % of the warps"
+    )
 
 
 def rung(stage: str, **places: tuple[int, ...]) -> Rung:
@@ -364,6 +383,7 @@ SAME = SameText(
 DIFFERENT = replace(
     SAME, program="linear-odd", is_identical=False, difference=("- a", "+ b"), num_different=2
 )
+FAILED = replace(DIFFERENT, difference=(), num_different=0, failure="RuntimeError: no memory")
 REPORT = SameTextReport(target="h200", programs=(SAME, DIFFERENT))
 
 
@@ -377,6 +397,10 @@ def test_each_program_is_identical_or_its_difference_is_shown() -> None:
     assert isinstance(table, Table)
     assert texts(table, 3) == ["identical", "differs"]
     assert "1 of 2 texts" in str(table.caption)
+    failed = proof.same_text_table(outcome(replace(REPORT, programs=(SAME, FAILED))))
+    assert isinstance(failed, Table)
+    assert texts(failed, 3) == ["identical", "not compared: RuntimeError: no memory"]
+    assert proof.difference_sources(outcome(replace(REPORT, programs=(FAILED,)))) == []
     (source,) = proof.difference_sources(outcome(REPORT))
     assert (source.name, source.code) == ("difference-linear-odd", "- a\n+ b")
 

@@ -30,9 +30,9 @@ class Launcher:
 
     name: str
     chosen: Configuration
-    registers: int
+    registers: int | None
     """of a thread, as the driver tells"""
-    spills: int
+    spills: int | None
     cubin: bytes | None
     """the binary; None where Inductor dropped it"""
 

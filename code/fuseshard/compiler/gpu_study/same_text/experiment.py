@@ -20,6 +20,7 @@ from fuseshard.compiler.gpu_study.same_text.blanked import compared
 from fuseshard.compiler.gpu_study.same_text.card import Launcher, on_card
 from fuseshard.compiler.gpu_study.same_text.programs import compared_programs
 from fuseshard.compiler.gpu_study.same_text.records import CardKernel, SameText, SameTextReport
+from fuseshard.compiler.text import clean
 from fuseshard.measure.experiments import experiment
 
 MOST_KERNELS = 4
@@ -44,8 +45,11 @@ def same_text_report(programs: Sequence[Program], target: Target) -> SameTextRep
         found = []
         for program, build in zip(programs, builds, strict=True):
             torch.compiler.reset()
-            card = on_card(program)
-            found.append(compare(program, card.texts, build.result(), card.launchers()))
+            try:
+                card = on_card(program)
+                found.append(compare(program, card.texts, build.result(), card.launchers()))
+            except Exception as error:  # the record says it; the other programs go on
+                found.append(_failed(program, error))
     return SameTextReport(target=target.key, programs=tuple(found))
 
 
@@ -71,6 +75,20 @@ def compare(
         texts,
         [graph.wrapper for graph in build.graphs],
         [_beside(one, kernels[one.name], is_compiled=is_small) for one in looked_at],
+    )
+
+
+def _failed(program: Program, error: Exception) -> SameText:
+    first_line = next(iter(clean(str(error)).splitlines()), "")
+    return SameText(
+        program=program.key,
+        graphs=0,
+        num_kernels=0,
+        is_identical=False,
+        difference=(),
+        num_different=0,
+        kernels=(),
+        failure=f"{type(error).__name__}: {first_line}",
     )
 
 

@@ -17,9 +17,9 @@ class CardKernel:
     """what the autotuner settled on"""
     index: int | None
     """of it among the candidates that are known without the card; None: it isn't among them"""
-    card_registers: int
+    card_registers: int | None
     """of a thread, as the driver tells"""
-    card_spills: int
+    card_spills: int | None
     registers: int | None
     """as read from the machine code that is made without the card; None: not compiled"""
     spills: int | None
@@ -44,6 +44,8 @@ class SameText:
     """lines that only one of the two has"""
     kernels: tuple[CardKernel, ...]
     """those that were looked at on the card"""
+    failure: str | None = None
+    """why there was nothing to compare, where one of the two couldn't be written"""
 
 
 @dataclass(frozen=True, kw_only=True)

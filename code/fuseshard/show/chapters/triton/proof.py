@@ -52,7 +52,7 @@ def difference_sources(outcome: HasResult[SameTextReport]) -> list[Source]:
         outcome: of the experiment "gpu.same-text".
     """
     report = outcome.available
-    differing = [one for one in report.programs if not one.is_identical] if report else []
+    differing = [one for one in report.programs if one.difference] if report else []
     return [
         annotated_source(
             f"difference-{one.program}",
@@ -126,6 +126,8 @@ def _candidate(kernel: CardKernel) -> Text:
 
 
 def _same_word(one: SameText) -> Word:
+    if one.failure is not None:
+        return word("not compared: {why}", why=one.failure)
     return word("identical") if one.is_identical else word("differs")
 
 

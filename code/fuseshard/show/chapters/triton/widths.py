@@ -9,6 +9,8 @@ from fuseshard.compiler.gpu_code.records import Configuration, MachineCode, Reso
 from fuseshard.compiler.gpu_study.records import WidthCase
 from fuseshard.show.chapters.modes.ways import in_a_row
 from fuseshard.show.chapters.triton.names import target_name
+from fuseshard.show.charts.variants import listed
+from fuseshard.show.numbers import number
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -77,6 +79,25 @@ def configuration_table(name: str, codes: Sequence[MachineCode]) -> Table:
     table.counts(word("Instructions"), [code.resources.instructions for code in codes])
     table.numbers(word("Occupancy"), [100 * code.resources.occupancy for code in codes], "%")
     return table.build()
+
+
+def configuration_finding(codes: Sequence[MachineCode]) -> Word:
+    """Say in a clause what each candidate takes, and how many warps it lets reside.
+
+    Args:
+        codes: from `compiler.gpu_study.tiles.configuration_codes`.
+    """
+    return listed(
+        [
+            word(
+                "{configuration} takes {registers} registers and allows {occupancy} % of the warps",
+                configuration=configured(code.configuration),
+                registers=code.resources.registers,
+                occupancy=number(100 * code.resources.occupancy),
+            )
+            for code in codes
+        ]
+    )
 
 
 def configured(configuration: Configuration) -> str:
