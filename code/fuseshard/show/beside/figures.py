@@ -82,7 +82,7 @@ class _Namer:
         """height of what a second machine adds to the legend"""
 
     def both(self, trace: Mapping[str, Any]) -> Json:
-        """A trace that both machines share: as it was, and quiet in a figure of rows."""
+        """A trace that both figures draw alike: as it was, and quiet where rows carry the names."""
         return {**trace, "showlegend": False} if self._has_named_rows else dict(trace)
 
     def first(self, trace: Mapping[str, Any], machine: Text) -> Json:
