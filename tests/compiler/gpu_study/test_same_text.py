@@ -92,7 +92,7 @@ def test_a_program_that_fails_on_the_card_does_not_stop_the_others(program: Prog
 
 
 def tuner(*configs: triton.Config) -> CachingAutotuner:
-    """Inductor's autotuner as a run on a card leaves it: every result, and what is left to choose."""
+    """Inductor's autotuner as a run on a card leaves it: all results, and what is left of them."""
     made = CachingAutotuner.__new__(CachingAutotuner)
     made.launchers = [SimpleNamespace(config=config, n_regs=40, n_spills=1) for config in configs]
     results = [triton.Config({"XBLOCK": 8}), *configs]
