@@ -1,5 +1,6 @@
 # Fuse & Shard: every target sets itself up in .venv. `make help` lists them.
 #
+# A variable on the command line reaches the programs called here: RECORDINGS is read by the doctor and the build.
 # Needs git, make, a C++ compiler and Python 3.11, 3.12 or 3.13 with venv. Another Python: make book PYTHON=python3.12
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ BROWSER := $(VENV)/.browser
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
-book: $(BOOK) ## build both editions into book/_build/html
+book: $(BOOK) ## build both editions into book/_build/html; RECORDINGS=FILE draws your GPU's results beside ours
 	$(RUN) -m fuseshard doctor --for-build
 	$(BIN)/jb build book
 

@@ -77,6 +77,18 @@ def test_four_parameters_need_an_args_section() -> None:
     assert "no Args section" in complaints(three.replace("c)", "c, *, d)"))[0]
 
 
+def test_a_kernel_says_what_its_parameters_are_beside_them() -> None:
+    kernel = (
+        '"""A toy."""\n@triton.jit\ndef f(\n    a,  # [R, N]\n    b,  # [N]\n    c,  # R\n'
+        '    D: tl.constexpr,  # N\n):\n    """Add."""\n'
+    )
+    assert complaints(kernel) == []
+    assert "no comment beside b" in complaints(kernel.replace("b,  # [N]", "b,"))[0]
+    assert "no docstring" in complaints(kernel.replace('"""Add."""', "pass"))[0]
+    # Must-fail twin: the decorator makes the difference.
+    assert "no Args section" in complaints(kernel.replace("triton.jit", "cached"))[0]
+
+
 def test_what_a_nested_function_raises_is_its_own_business() -> None:
     text = '"""A."""\ndef f():\n    """Add."""\n    def g():\n        raise ValueError("x")\n'
     assert complaints(text) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuseshard import doctor
-from fuseshard.measure import provenance, trials
+from fuseshard.measure import provenance, recordings, trials
 
 
 def quick_doctor(**variables: str) -> tuple[int, str]:
@@ -36,6 +36,25 @@ def test_a_machine_that_can_build_gets_exit_status_0() -> None:
     status, printed = quick_doctor()
     assert status == 0
     assert "missing" not in printed
+
+
+def test_a_readers_file_that_is_missing_stops_before_the_build(tmp_path: Path) -> None:
+    status, printed = quick_doctor(RECORDINGS=str(tmp_path / "mine.json"))
+    assert status == 1
+    assert f"RECORDINGS: {tmp_path / 'mine.json'} can't be read: No such file" in printed
+    assert "mend:  name a file that `python -m fuseshard record --out FILE` wrote" in printed
+    assert printed.endswith("The book can't be built here. Missing: recordings.\n")
+
+
+def test_the_doctor_says_whose_recordings_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RECORDINGS", raising=False)
+    found = doctor.check_recordings()
+    assert (found.state, found.found.partition(";")[0]) == ("ok", "the book's own")
+    book = recordings.RECORDINGS_FOLDER / "nvidia-h200.json"
+    monkeypatch.setenv("RECORDINGS", str(book))
+    found = doctor.check_recordings()
+    assert found.state == "ok"
+    assert "RECORDINGS adds" in found.found and "NVIDIA H200" in found.found
 
 
 def test_a_missing_compiler_stops_and_says_what_to_do() -> None:

@@ -3,12 +3,14 @@
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from fuseshard import __main__, recorder
-from fuseshard.measure import recordings
+from fuseshard.measure import experiments, recordings
+from fuseshard.measure.records import Origin
 
 TOY = """
 import sys
@@ -29,6 +31,11 @@ def value(experiment_id):
     if experiment_id == "toy.dead":
         import os
         os._exit(3)
+    if experiment_id == "toy.noisy":
+        count = Path(__file__).with_suffix(".count")
+        done = int(count.read_text()) if count.exists() else 0
+        count.write_text(str(done + 1))
+        return (5.0, 1.0, 2.0)[done]
     if experiment_id == "toy.endless":
         import time
         time.sleep(60)
@@ -43,6 +50,14 @@ experiment(name, needs="cpu")(measure)
 target = recorder.Target(path=Path(path), machine="toy", commit="abc123")
 recorder.measure_here(name, target)
 """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """As in the toy."""
+
+    value: float
+    origin: Origin | None = None
 
 
 @pytest.fixture
@@ -92,6 +107,22 @@ def test_a_result_makes_an_earlier_failure_forgotten_and_not_the_other_way_round
     record(["toy.good"], path, command)
     assert recordings.load(path).failures == {}
     assert recordings.last_failure("toy.good", tmp_path) is None
+
+
+def test_an_experiment_of_several_processes_is_pooled(
+    tmp_path: Path, command: recorder.Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured() -> Answer:
+        raise AssertionError("only the processes measure")
+
+    monkeypatch.setattr(experiments, "_REGISTRY", {})
+    experiments.experiment("toy.noisy", needs="cpu", processes=3)(measured)
+    number, said = record(["toy.noisy"], tmp_path / "toy.json", command)
+    entry = recordings.load(tmp_path / "toy.json").entries["toy.noisy"]
+    assert number == 1
+    assert entry.environment.num_processes == 3
+    assert entry.result["value"] == 2.0  # the median of 1, 2 and 5 seconds
+    assert "toy.noisy: process 3 of 3 ..." in said
 
 
 def test_one_that_hangs_is_stopped_and_named(tmp_path: Path, command: recorder.Command) -> None:

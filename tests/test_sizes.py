@@ -70,6 +70,16 @@ def test_a_handler_that_sphinx_calls_keeps_the_signature_of_its_event() -> None:
     assert complaints("def f(app, name, template, context, doctree): ...") == []
 
 
+def test_a_kernel_may_take_twelve_and_by_position() -> None:
+    def kernel(count: int, decorator: str) -> str:
+        return f"@{decorator}\ndef f({', '.join(f'p{i}' for i in range(count))}): ..."
+
+    assert complaints(kernel(12, "triton.jit")) == []
+    assert "13 parameters of a kernel" in complaints(kernel(13, "triton.jit"))[0]
+    # Must-fail twin: the decorator makes the difference.
+    assert "12 parameters, at most 7" in complaints(kernel(12, "cached"))[0]
+
+
 def test_a_thirteenth_module_is_too_many() -> None:
     def package(count: int) -> list[Module]:
         files = [Module(f"toy.m{i}", Path(f"m{i}.py"), "") for i in range(count)]

@@ -44,7 +44,7 @@ def _record(chosen: argparse.Namespace) -> int:
     from fuseshard.measure import experiments, recordings  # noqa: PLC0415
     from fuseshard.measure.provenance import environment  # noqa: PLC0415
 
-    _import_experiments()
+    import_experiments()
     known = {item.id: item for item in experiments.registered()}
     if chosen.only is not None and chosen.only not in known:
         print(
@@ -91,7 +91,7 @@ def _record_apart(able: Sequence[str], num_wanted: int, target: "recorder.Target
     return 0 if able and num_recorded == len(able) else 1
 
 
-def _import_experiments() -> None:
+def import_experiments() -> None:
     """Import every module that may hold experiments, which enters them in the registry."""
     for layer in EXPERIMENT_LAYERS:
         package = importlib.import_module(f"fuseshard.{layer}")

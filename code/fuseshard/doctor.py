@@ -5,7 +5,6 @@ so that a machine without it gets an answer too.
 """
 
 import platform
-import re
 import shutil
 import sys
 import tempfile
@@ -15,7 +14,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
-from fuseshard.measure import provenance, trials
+from fuseshard.measure import provenance, reader, trials
+from fuseshard.measure.schema import RecordError
 
 State = Literal["ok", "warning", "missing"]
 
@@ -26,10 +26,6 @@ GB = 1e9
 MEMORY_COMFORTABLE_BYTES, MEMORY_NEEDED_BYTES = 4 * GB, 1.5 * GB
 DISK_COMFORTABLE_BYTES, DISK_NEEDED_BYTES = 2 * GB, 0.5 * GB
 
-GET_COMPILER = (
-    "install one (Debian, Ubuntu: `apt install g++`; Fedora: `dnf install gcc-c++`), or name "
-    "yours in the environment variable CXX: one program, without options"
-)
 NO_PART_A = "torch.compile can't turn its C++ into a program, so every page of Part A fails"
 
 
@@ -56,13 +52,14 @@ def examine(*, quick: bool = False) -> list[Finding]:
     """Run the checks.
 
     Args:
-        quick: only those that need no torch; under a few seconds.
+        quick: only those that need no torch, under a few seconds; a reader's own recordings
+            take some more.
 
     Returns:
         One finding a check, in the order of reading.
     """
     checks: list[Callable[[], Finding]] = [check_python, check_packages, check_compiler]
-    checks += [check_memory, check_disk]
+    checks += [check_memory, check_disk, check_recordings]
     if not quick:
         checks += [check_cores, check_torch_compile, check_gloo, check_triton, check_gpu]
     return [_answer(check) for check in checks]
@@ -141,7 +138,7 @@ def check_compiler() -> Finding:
             state="missing",
             found=f"{command!r} isn't a program that runs here",
             cost=NO_PART_A,
-            mend=GET_COMPILER,
+            mend=trials.GET_COMPILER,
         )
     complaint = trials.openmp_complaint(command)
     if complaint is None:
@@ -152,7 +149,7 @@ def check_compiler() -> Finding:
         state="missing",
         found=f"{version} failed on a small program: {complaint}",
         cost=NO_PART_A,
-        mend=_mend_compile(complaint),
+        mend=trials.compiler_advice(complaint),
     )
 
 
@@ -169,6 +166,25 @@ def check_disk() -> Finding:
     folders = (Path.cwd(), Path(tempfile.gettempdir()))
     free_bytes = min(shutil.disk_usage(folder).free for folder in folders)
     return _room("disk", free_bytes, DISK_COMFORTABLE_BYTES, DISK_NEEDED_BYTES)
+
+
+def check_recordings() -> Finding:
+    """Say whose recordings pages show, and check the reader's file where RECORDINGS names one."""
+    name = "recordings"
+    try:
+        own = reader.examine()
+    except RecordError as error:
+        return Finding(
+            name=name,
+            state="missing",
+            found=str(error).removesuffix(f"; {reader.MEND}"),
+            cost="your results can't be drawn beside the book's",
+            mend=reader.MEND,
+        )
+    if own is None:
+        found = f"the book's own; {provenance.READER_VARIABLE}=FILE draws yours beside them"
+        return Finding(name=name, state="ok", found=found)
+    return Finding(name=name, state="ok", found=own.text())
 
 
 def check_cores() -> Finding:
@@ -256,28 +272,8 @@ def _trial(name: str, code: str, *, cost: str, mend: str) -> Finding:
         status, output = trials.run_python(code, str(Path(folder) / "store"))
     if status == 0:
         return Finding(name=name, state="ok", found="works")
-    found = _exception_line(output) or f"exit status {status}"
+    found = trials.exception_line(output) or f"exit status {status}"
     return Finding(name=name, state="missing", found=found, cost=cost, mend=mend)
-
-
-def _exception_line(output: str) -> str:
-    """The line of a traceback that names the exception; hints may follow it. Else the last line."""
-    lines = output.strip().splitlines()
-    named = [line for line in lines if re.match(r"[\w.]+: ", line)]
-    return (named or lines or [""])[-1]
-
-
-def _mend_compile(complaint: str) -> str:
-    if "Python.h" in complaint:
-        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-        return f"install Python's headers (Debian, Ubuntu: `apt install python{version}-dev`)"
-    if "omp" in complaint:
-        return "install the compiler's OpenMP library (Debian, Ubuntu: `apt install libgomp1`)"
-    if "No space left" in complaint:
-        return "make room in the temporary folder, or name another one in TMPDIR"
-    if "Permission denied" in complaint:
-        return "name a temporary folder that allows programs in TMPDIR"
-    return GET_COMPILER
 
 
 def _room(name: str, free_bytes: float, comfortable_bytes: float, needed_bytes: float) -> Finding:

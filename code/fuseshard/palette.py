@@ -49,6 +49,8 @@ COMPILED = Mark("#1f4fd8", "#5b8dff", "dash", "square", "/")
 FORMULA = Mark("#5f6670", "#e4e8ee", "dot", "x-thin-open", "-")
 MEASURED = Mark("#054b2b", "#6fe9a0", "solid", "diamond", "")
 RECORDED = Mark("#8a2a8c", "#eba6ee", "dashdot", "triangle-up", "\\")
+BESIDE = Mark("#400066", "#ff2693", "longdash", "cross", "x")
+"""another machine's result, drawn over the first machine's"""
 
 # What a rank is doing at a moment.
 FORWARD = Mark("#0f76ad", "#3aa0dc", "solid", "triangle-right", "")
@@ -75,6 +77,7 @@ MARKS = {
     "formula": FORMULA,
     "measured": MEASURED,
     "recorded": RECORDED,
+    "beside": BESIDE,
     "forward": FORWARD,
     "backward": BACKWARD,
     "communication": COMMUNICATION,
@@ -85,7 +88,7 @@ MARKS = {
 """meaning -> mark"""
 
 GROUPS = (
-    ("eager", "compiled", "formula", "measured", "recorded"),
+    ("eager", "compiled", "formula", "measured", "recorded", "beside"),
     ("forward", "backward", "communication", "update", "idle"),
     tuple(f"rank{rank}" for rank in range(len(RANKS))),
 )

@@ -11,9 +11,11 @@ import timeit
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fuseshard.measure import experiments, recordings
 from fuseshard.measure.commands import run
+from fuseshard.measure.pooling import pool
 from fuseshard.measure.provenance import environment
 from fuseshard.measure.records import Environment
 from fuseshard.measure.schema import RecordError
@@ -80,7 +82,9 @@ def measure_all(
     for experiment_id in experiment_ids:
         say(f"{experiment_id}: measuring ...")
         begin_s = timeit.default_timer()
-        reason = _measure_apart(experiment_id, target, command, timeout_s)
+        reason = _measure_apart(
+            experiment_id, target, command=command, say=say, timeout_s=timeout_s
+        )
         elapsed_s = timeit.default_timer() - begin_s
         if reason is None:
             num_recorded += 1
@@ -93,20 +97,60 @@ def measure_all(
 
 
 def _measure_apart(
-    experiment_id: str, target: Target, command: Command, timeout_s: float
+    experiment_id: str,
+    target: Target,
+    *,
+    command: Command,
+    say: Callable[[str], None],
+    timeout_s: float,
 ) -> str | None:
-    """Measure one experiment in a process, merge its result; return why there is none."""
-    with tempfile.TemporaryDirectory(prefix="fuseshard-record-") as folder:
-        part = Path(folder) / target.path.name
-        status, output = run(command(experiment_id, part), timeout_s=timeout_s)
-        if status != 0:
-            return reason_of(output)
+    """Measure one experiment in its processes, keep its result; return why there is none."""
+    known = {item.id: item for item in experiments.registered()}
+    num_processes = known[experiment_id].processes if experiment_id in known else 1
+    entries = []
+    for index in range(num_processes):
+        if index:
+            say(f"{experiment_id}: process {index + 1} of {num_processes} ...")
         try:
-            entry = recordings.load(part).entries[experiment_id]
-        except (OSError, KeyError, RecordError) as error:
-            return reason_of(f"its result can't be read: {error}")
+            entries.append(_entry_apart(experiment_id, target.path.name, command, timeout_s))
+        except _FailedError as error:
+            return str(error)
+    entry = entries[0]
+    if num_processes > 1:
+        try:
+            entry = _pooled(known[experiment_id], entries)
+        except ValueError as error:
+            return reason_of(f"ValueError: {error}")
     recordings.save(target.path, target.machine, {experiment_id: entry})
     return None
+
+
+class _FailedError(Exception):
+    """A process yielded no result; the message is the reason, fit for a page."""
+
+
+def _entry_apart(
+    experiment_id: str, file_name: str, command: Command, timeout_s: float
+) -> recordings.Entry:
+    """Measure one experiment once, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="fuseshard-record-") as folder:
+        part = Path(folder) / file_name
+        status, output = run(command(experiment_id, part), timeout_s=timeout_s)
+        if status != 0:
+            raise _FailedError(reason_of(output))
+        try:
+            return recordings.load(part).entries[experiment_id]
+        except (OSError, KeyError, RecordError) as error:
+            raise _FailedError(reason_of(f"its result can't be read: {error}")) from error
+
+
+def _pooled(
+    measured: experiments.Experiment[Any], entries: Sequence[recordings.Entry]
+) -> recordings.Entry:
+    """Merge the results of several processes into the entry of the first."""
+    results = [recordings.result_of(measured.result_type, entry, "part") for entry in entries]
+    here = replace(entries[0].environment, num_processes=len(entries))
+    return recordings.entry_of(pool(results), here)
 
 
 def reason_of(output: str) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from fuseshard.book.run import digest
 from fuseshard.book.run.digest import page_key, reachable, versions
+from fuseshard.measure.provenance import visible_gpus
 
 FILES = {
     "__init__.py": "",
@@ -87,6 +88,57 @@ def test_a_page_without_the_package_depends_on_versions_alone(kit: Path) -> None
     forget()
     assert page_key(["import math"], ["digestkit"]) == before
     assert page_key(["import math"], ["digestkit"], {"LC_ALL": "C"}) != before
+
+
+RECORDED = "from fuseshard.measure import experiments\n"
+ELSEWHERE = "from fuseshard import palette\n"
+
+
+def test_a_readers_file_counts_for_the_pages_that_show_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keys() -> tuple[str, str]:
+        forget()
+        recorded, elsewhere = (page_key([cell], ["fuseshard"]) for cell in (RECORDED, ELSEWHERE))
+        return recorded, elsewhere
+
+    monkeypatch.delenv("RECORDINGS", raising=False)
+    without = keys()
+    mine, moved = tmp_path / "mine.json", tmp_path / "moved.json"
+    mine.write_text("{}", "utf-8")
+    monkeypatch.setenv("RECORDINGS", str(mine))
+    with_file = keys()
+    assert with_file[0] != without[0]
+    assert with_file[1] == without[1]
+    mine.rename(moved)
+    monkeypatch.setenv("RECORDINGS", str(moved))
+    assert keys() == with_file  # its content counts, not its place
+    moved.write_text("{} ", "utf-8")
+    assert keys()[0] not in (with_file[0], without[0])
+    monkeypatch.setenv("RECORDINGS", "")
+    assert keys() == without
+
+
+def test_a_gpu_that_comes_or_goes_counts_for_the_pages_that_show_recordings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def keys() -> list[str]:
+        visible_gpus.cache_clear()
+        return [page_key([cell], ["fuseshard"]) for cell in (RECORDED, ELSEWHERE)]
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    without = keys()
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho NVIDIA RTX 4090, 570.1\n", "utf-8")
+    tool.chmod(0o755)
+    with_gpu = keys()
+    assert with_gpu[0] != without[0]
+    assert with_gpu[1] == without[1]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert keys()[0] != with_gpu[0]
+    tool.unlink()
+    assert keys() == without
+    visible_gpus.cache_clear()
 
 
 def test_magics_hide_no_import(kit: Path) -> None:

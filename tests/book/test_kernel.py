@@ -1,12 +1,15 @@
-"""What a kernel of the build prints without being asked; oracle: torch's own two warnings."""
+"""What a kernel of the build is given, and what it prints; oracle: torch's own two warnings."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from pathlib import Path
 
-from fuseshard.book.run.kernel import KERNEL_ENV
+import pytest
+
+from fuseshard.book.run.kernel import KERNEL_ENV, BuildKernels
 
 # In the words of torch, and one of each kind that stays.
 PROGRAM = """
@@ -32,3 +35,14 @@ def test_two_warnings_that_no_page_can_mend_stay_silent_and_others_do_not() -> N
     assert "Guards" not in done.stderr
     assert "a log that stays" in done.stderr
     assert "a warning that stays" in done.stderr
+
+
+def test_a_kernel_finds_the_readers_file_from_its_own_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RECORDINGS", raising=False)
+    assert "RECORDINGS" not in BuildKernels().get_kernel_spec("python3").env
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RECORDINGS", "mine.json")
+    given = BuildKernels().get_kernel_spec("python3").env["RECORDINGS"]
+    assert given == str(tmp_path / "mine.json")

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ class Project:
     """A copy of the toy book that a test may change."""
 
     folder: Path
+    variables: dict[str, str] = field(default_factory=dict)
+    """of the environment of its next builds, besides those of this process"""
 
     @classmethod
     def make(cls, folder: Path, **options: Any) -> Project:
@@ -73,7 +75,7 @@ class Project:
         """
         kept = {key: value for key, value in os.environ.items() if key != "GITHUB_REPOSITORY"}
         path = os.pathsep.join([str(self.folder / "kit"), str(PACKAGE.parent)])
-        return {**kept, "PYTHONPATH": path, "NO_COLOR": "1"}
+        return {**kept, "PYTHONPATH": path, "NO_COLOR": "1", **self.variables}
 
     def drop_page(self, name: str) -> None:
         """Take a page out of the toy book, to make its build shorter."""

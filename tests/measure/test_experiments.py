@@ -1,4 +1,7 @@
-"""Pure CPU. Oracle: results that we know, written to files of our own and read back."""
+"""Pure CPU. Oracle: results that we know, written to files of our own and read back.
+
+A GPU is described where a test needs one: torch says that it is there, the experiment does without.
+"""
 
 import json
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ import pytest
 import torch
 
 from fuseshard import __main__ as command_line
-from fuseshard.measure import experiments, recordings
+from fuseshard.measure import experiments, reader, recordings
 from fuseshard.measure.clock import compare
 from fuseshard.measure.experiments import Experiment, NotRecordedError, experiment
 from fuseshard.measure.provenance import environment
@@ -49,9 +52,122 @@ def gpu_environment(date_utc: str) -> Environment:
     return replace(environment(), gpu="NVIDIA H200", date_utc=date_utc)
 
 
-def record(path: Path, value: float, date_utc: str) -> None:
-    entry = recordings.entry_of(Answer(value=value), gpu_environment(date_utc))
+def record(path: Path, value: float, date_utc: str, *, gpu: str = "NVIDIA H200") -> None:
+    made = replace(gpu_environment(date_utc), gpu=gpu)
+    entry = recordings.entry_of(Answer(value=value), made)
     recordings.save(path, path.stem, {"test.answer": entry})
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> Path:
+    """A folder with the book's recording, of an H200."""
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    record(folder / "gpu.json", 1.0, "2026-01-01T00:00:00Z")
+    return folder
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A reader's file, of another card, named in RECORDINGS."""
+    path = tmp_path / "mine.json"
+    record(path, 2.0, "2026-02-01T00:00:00Z", gpu="NVIDIA GeForce RTX 4090")
+    monkeypatch.setenv("RECORDINGS", str(path))
+    return path
+
+
+def describe_gpu(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let torch say that there is a GPU; nothing is asked of it but its name."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: name)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+
+
+def values(outcome: experiments.Outcome[Answer]) -> tuple[float | None, ...]:
+    """What is shown, what stands beside it, and the book's own."""
+    shown = (outcome.available, outcome.beside, outcome.recording)
+    return tuple(None if answer is None else answer.value for answer in shown)
+
+
+GPU: Experiment[Answer] = Experiment("test.answer", "cuda", lambda: Answer(value=7.0), Answer)
+
+
+def test_without_a_gpu_ours_is_shown_and_nothing_beside_it(ours: Path) -> None:
+    outcome = GPU(ours)
+    assert (outcome.state, values(outcome)) == ("recorded", (1.0, None, 1.0))
+
+
+def test_a_readers_result_stands_beside_ours_with_its_own_origin(ours: Path, mine: Path) -> None:
+    outcome = GPU(ours)
+    assert (outcome.state, values(outcome)) == ("recorded", (1.0, 2.0, 1.0))
+    assert outcome.beside is not None and outcome.beside.origin is not None
+    assert outcome.beside.origin.environment.gpu == "NVIDIA GeForce RTX 4090"
+    assert not outcome.beside.origin.is_live
+    assert outcome.note.endswith("Beside it: NVIDIA GeForce RTX 4090, 2026-02-01T00:00:00Z.")
+
+
+def test_a_readers_result_is_the_main_one_where_ours_is_missing(tmp_path: Path, mine: Path) -> None:
+    assert values(GPU(tmp_path / "absent")) == (2.0, None, None)
+
+
+def test_a_readers_file_that_lacks_the_experiment_changes_nothing(ours: Path, mine: Path) -> None:
+    other: Experiment[Answer] = Experiment("test.other", "cuda", answer, Answer)
+    assert values(other(ours)) == (None, None, None)
+    record(ours / "gpu.json", 1.0, "2026-01-01T00:00:00Z")
+    mine.write_text(mine.read_text().replace("test.answer", "test.unknown"))
+    assert values(GPU(ours)) == (1.0, None, 1.0)
+
+
+def test_the_books_own_file_stands_beside_nothing(
+    ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECORDINGS", str(ours / "gpu.json"))
+    assert values(GPU(ours)) == (1.0, None, 1.0)
+
+
+def test_on_a_gpu_the_live_result_is_the_main_one_and_ours_beside_it(
+    ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe_gpu(monkeypatch, "NVIDIA GeForce RTX 3080")
+    outcome = GPU(ours)
+    assert (outcome.state, values(outcome)) == ("live", (7.0, 1.0, 1.0))
+    assert outcome.result.origin is not None and outcome.result.origin.is_live
+    assert outcome.result.origin.environment.gpu == "NVIDIA GeForce RTX 3080"
+    monkeypatch.undo()
+    assert (GPU(ours).state, values(GPU(ours))) == ("recorded", (1.0, None, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("here", "beside"), [("NVIDIA GeForce RTX 3080", 2.0), ("NVIDIA GeForce RTX 4090", 1.0)]
+)
+def test_on_a_gpu_a_readers_file_of_that_gpu_adds_least(
+    ours: Path, mine: Path, monkeypatch: pytest.MonkeyPatch, here: str, beside: float
+) -> None:
+    describe_gpu(monkeypatch, here)
+    assert values(GPU(ours)) == (7.0, beside, 1.0)
+    assert values(GPU(ours / "absent")) == (7.0, 2.0, None)
+
+
+def test_a_readers_file_that_does_not_fit_is_named_with_the_field(ours: Path, mine: Path) -> None:
+    data = json.loads(mine.read_text())
+    data["entries"]["test.answer"]["result"]["value"] = "much"
+    mine.write_text(json.dumps(data))
+    message = r"mine\.json: entries\['test.answer'\]\.result\.value: .*leave RECORDINGS out"
+    with pytest.raises(RecordError, match=message):
+        GPU(ours)
+    mine.unlink()
+    with pytest.raises(RecordError, match=r"RECORDINGS: .*mine\.json can't be read: No such file"):
+        GPU(ours)
+
+
+def test_of_a_file_the_known_experiments_that_need_a_gpu_are_drawn(mine: Path) -> None:
+    here = recordings.load(mine).entries["test.answer"]
+    recordings.save(mine, "mine", {"test.live": here, "test.newer": here})
+    assert experiments.fitting(mine, reader.MEND) == ()
+    experiment("test.live", needs="cpu")(answer)
+    assert experiments.fitting(mine, reader.MEND) == ()
+    experiment("test.answer", needs="cuda")(answer)
+    assert experiments.fitting(mine, reader.MEND) == ("test.answer",)
 
 
 def test_it_runs_live_where_it_can(tmp_path: Path) -> None:
@@ -261,7 +377,7 @@ def test_every_recording_of_the_package_fits_its_experiment(
 ) -> None:
     """Or a page breaks long after the record was changed."""
     monkeypatch.undo()  # the real registry
-    command_line._import_experiments()
+    command_line.import_experiments()
     known = {item.id: item for item in experiments.registered()}
     assert known
     for name, machine in recordings.load_all().items():

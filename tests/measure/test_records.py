@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -133,6 +133,43 @@ def test_an_error_names_file_and_field(path: tuple[Any, ...], value: object, mes
 def test_whole_numbers_are_read_where_a_float_is_due() -> None:
     after = read(Sweep, broken((*FIRST, "median_s"), 3), "f.json")
     assert after.points[0].comparison["candidate 0"].median_s == 3.0
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    grid: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Copy:
+    name: str
+    source: str | None
+
+
+@dataclass(frozen=True)
+class Steps:
+    steps: tuple[Call | Copy, ...]
+    numbers: tuple[complex, ...] = ()
+
+
+def test_one_of_several_records_is_told_by_its_fields() -> None:
+    before = Steps((Copy("c", None), Call("k", (1, 2))), (1, 0.5, True))
+    assert read(Steps, json.loads(json.dumps(to_json(before))), "f.json") == before
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"steps": [{"name": "k", "grid": [1.5]}]}, r"steps\[0\]\.grid\[0\]: got 1\.5"),
+        ({"steps": [{"name": "c", "sauce": "x"}]}, "no such field in Call"),
+        ({"steps": [None]}, r"steps\[0\]: got None"),
+        ({"steps": [], "numbers": ["1"]}, "required a number"),
+    ],
+)
+def test_what_fits_none_of_several_records_is_named(data: object, message: str) -> None:
+    with pytest.raises(RecordError, match=message):
+        read(Steps, data, "f.json")
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:

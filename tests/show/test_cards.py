@@ -53,11 +53,21 @@ def test_live_and_recorded_are_told_apart(make, gpu):
     live = origin_line(Origin(is_live=True, environment=environment), num_threads=1)
     recorded = origin_line(Origin(is_live=False, environment=environment), num_threads=1)
     assert (live.live, recorded.live) == (True, False)
-    assert str(live.summary).startswith("Measured while this page was built: Some CPU, 1 thread")
+    # A live result may be of the CPU or of the GPU, so both are named.
+    here = "Some CPU" if gpu is None else "Some CPU, H200"
+    assert str(live.summary).startswith(f"Measured while this page was built: {here}, 1 thread")
     assert str(recorded.summary).startswith("Recorded, not measured here: ")
     assert (gpu or "Some CPU") in str(recorded.summary)
     assert "2026-03-04" in str(recorded.summary)
     assert json.loads(json.dumps(live.to_json()))["details"]["torch"] == "2.13.0"
+
+
+def test_processes_are_named_where_there_were_several(make):
+    environment = make.environment(gpu="H200", num_gpus=1, cuda="13.0", num_processes=5)
+    line = origin_line(Origin(is_live=False, environment=environment))
+    assert str(line.summary).startswith("Recorded in 5 processes, not measured here: H200")
+    one = make.environment(gpu="H200", num_gpus=1, cuda="13.0")
+    assert "process" not in str(origin_line(Origin(is_live=False, environment=one)).summary)
 
 
 def test_threads_are_named_only_for_timings(make):

@@ -33,8 +33,11 @@ LAYERS = {
     "models": _layer("", "torch"),
     "kernels": _layer("", "torch triton"),
     # NumPy: one of the libraries that a traced function may call. The ONNX packages are optional:
-    # one function measures ONNX Runtime beside torch.compile.
-    "compiler": _layer("measure models", "torch triton numpy onnx onnxruntime onnxscript"),
+    # one function measures ONNX Runtime beside torch.compile. cloudpickle: a program goes to the
+    # process that writes GPU code for it. Hand-written kernels: compared with Inductor's.
+    "compiler": _layer(
+        "measure models kernels", "torch triton numpy onnx onnxruntime onnxscript cloudpickle"
+    ),
     "distributed": _layer("measure models", "torch cloudpickle IPython"),
     "checks": _layer(f"{ABOVE_TORCH} claims show", "torch numpy"),
     "claims": _layer(f"{ABOVE_TORCH} checks", "torch numpy"),
@@ -51,8 +54,13 @@ LAYERS = {
     "recorder": _layer("measure"),
     "__main__": _layer(f"{ABOVE_TORCH} doctor recorder checks claims show book"),
 }
-# Plain data and arithmetic, which a page about schedules reads without starting torch.
+# Plain data, arithmetic and text, which a page reads without starting torch.
 TORCH_FREE_MODULES = {
+    f"{ROOT}.compiler.described.targets",
+    f"{ROOT}.compiler.gpu_code.disassembly",
+    f"{ROOT}.compiler.gpu_code.occupancy",
+    f"{ROOT}.compiler.gpu_code.records",
+    f"{ROOT}.compiler.gpu_code.resources",
     f"{ROOT}.distributed.schedules",
     f"{ROOT}.distributed.planner",
     f"{ROOT}.measure.records",

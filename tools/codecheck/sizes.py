@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 
-from codecheck.syntax import Function, Module, functions
+from codecheck.syntax import Function, Module, functions, is_kernel
 
 FUNCTION_LINES = 50
 PARAMETERS = 7
 POSITIONAL = 4
 POSITIONAL_WITH_DEFAULT = 2
+KERNEL_PARAMETERS = 12
 NESTING = 3
 MODULE_LINES = 300
 MODULES_PER_PACKAGE = 12
@@ -55,7 +56,17 @@ def _function(function: Function) -> list[str]:
         found.append(f"{lines} lines, at most {FUNCTION_LINES}; make its phases functions")
     if nesting(function) > NESTING:
         found.append(f"blocks nest {nesting(function)} deep, at most {NESTING}; name the inner one")
+    if is_kernel(function):
+        return found + _kernel_parameters(function.args)
     return found + _parameters(function.args)
+
+
+def _kernel_parameters(arguments: ast.arguments) -> list[str]:
+    """At most 12, all by position."""
+    count = len(arguments.args)
+    if count > KERNEL_PARAMETERS:
+        return [f"{count} parameters of a kernel, at most {KERNEL_PARAMETERS}; split the kernel"]
+    return []
 
 
 def _parameters(arguments: ast.arguments) -> list[str]:

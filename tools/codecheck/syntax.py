@@ -49,6 +49,11 @@ def functions(tree: ast.AST) -> Iterator[tuple[str, Function]]:
     yield from _functions(tree, "")
 
 
+def is_kernel(function: Function) -> bool:
+    """True for what Triton compiles: it takes pointers and numbers, and no keyword-only ones."""
+    return "triton.jit" in map(ast.unparse, function.decorator_list)
+
+
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Function):

@@ -1,6 +1,8 @@
 """Measurements with a name: live where the machine has what they need, recorded elsewhere.
 
 A page calls an experiment and shows what comes back; it needn't know which of the two it was.
+A second machine's result comes with it where there is one: a reader's own recording, or the
+book's where the reader's machine measures live.
 """
 
 import re
@@ -11,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_type_hints
 
 import torch
 
+from fuseshard.measure import reader
 from fuseshard.measure.provenance import environment
 from fuseshard.measure.recordings import (
     RECORDINGS_FOLDER,
@@ -18,6 +21,8 @@ from fuseshard.measure.recordings import (
     Failure,
     entry_of,
     last_failure,
+    load,
+    machine_name,
     newest,
     result_of,
 )
@@ -44,6 +49,10 @@ class Outcome(Generic[R]):
     """where the result comes from, or how to get one; English, one sentence."""
     available: R | None
     """the result; None if it isn't recorded yet."""
+    beside: R | None = None
+    """another machine's result, to be shown beside the first; its origin says whose it is."""
+    recording: R | None = None
+    """the book's own recording, whatever is shown, for prose that speaks of one card."""
     failure: str | None = None
     """why the last attempt to record it yielded nothing, where one did; GPU and reason."""
 
@@ -67,6 +76,8 @@ class Experiment(Generic[R]):
     needs: Needs
     function: Callable[[], R]
     result_type: type[R]
+    processes: int = 1
+    """in which a recording repeats it, each with a result of its own; see `measure.pooling`"""
 
     def can_run(self) -> bool:
         """Return whether this machine has what the experiment needs."""
@@ -87,8 +98,11 @@ class Experiment(Generic[R]):
     def __call__(self, folder: Path = RECORDINGS_FOLDER) -> Outcome[R]:
         """Measure where this machine can, otherwise take the newest recording.
 
+        A second machine's result comes beside it: without a GPU the reader's, on a GPU the
+        reader's if it is of another machine, else the book's.
+
         Args:
-            folder: where recordings are.
+            folder: where the book's recordings are.
 
         Returns:
             The outcome, also when there is nothing to show: a page says so, and still builds.
@@ -96,17 +110,38 @@ class Experiment(Generic[R]):
         Raises:
             RecordError: a recording doesn't fit; the message names file and field.
         """
+        ours = self._read(newest(self.id, folder))
+        readers = self._read(reader.entry_of_reader(self.id), reader.MEND)
+        if readers == ours:  # the book's own file, named by the reader
+            readers = None
         if self.can_run():
             note = "Measured on this machine while the page was built."
-            return Outcome(experiment_id=self.id, state="live", note=note, available=self.run())
-        found = newest(self.id, folder)
-        if found is None:
+            live = self.run()
+            return self._outcome("live", note, (live, _second(live, readers, ours)), ours)
+        first, second = (readers, None) if ours is None else (ours, readers)
+        if first is None:
             return self._not_recorded(last_failure(self.id, folder))
+        return self._outcome("recorded", f"Recorded on {_where(first)}.", (first, second), ours)
+
+    def _read(self, found: tuple[str, Entry] | None, *mend: str) -> R | None:
+        """Rebuild a recorded result."""
+        if found is None:
+            return None
         name, entry = found
-        result = result_of(self.result_type, entry, f"{name}: entries[{self.id!r}]")
-        where = entry.environment.gpu or entry.environment.cpu
-        note = f"Recorded on {where}, {entry.environment.date_utc}."
-        return Outcome(experiment_id=self.id, state="recorded", note=note, available=result)
+        return result_of(self.result_type, entry, f"{name}: entries[{self.id!r}]", *mend)
+
+    def _outcome(
+        self, state: State, note: str, results: tuple[R, R | None], ours: R | None
+    ) -> Outcome[R]:
+        first, second = results
+        return Outcome(
+            experiment_id=self.id,
+            state=state,
+            note=note if second is None else f"{note} Beside it: {_where(second)}.",
+            available=first,
+            beside=second,
+            recording=ours,
+        )
 
     def _not_recorded(self, failed: Failure | None) -> Outcome[R]:
         """Say how to get a result, and what came of the last attempt."""
@@ -127,20 +162,23 @@ _REGISTRY: dict[str, Experiment[Any]] = {}
 _ID = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 
-def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]], Experiment[R]]:
+def experiment(
+    experiment_id: str, *, needs: Needs, processes: int = 1
+) -> Callable[[Callable[[], R]], Experiment[R]]:
     """Make a function without arguments an experiment, and enter it in the registry.
 
     Args:
         experiment_id: its name for ever: recordings are found by it. Words joined by "." and "-".
         needs: what a machine must have to run it live.
+        processes: how many of them a recording repeats it in; 5 or more for what the host limits.
 
     Returns:
         The decorator. The function's return annotation, a dataclass with a field `origin`, says
         how recordings are read.
 
     Raises:
-        ValueError: an id of another form or that is taken, unknown `needs`, or an unusable return
-            annotation.
+        ValueError: an id of another form or that is taken, unknown `needs`, fewer than one
+            process, or an unusable return annotation.
     """
     if not _ID.fullmatch(experiment_id):
         raise ValueError(
@@ -151,6 +189,11 @@ def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]
         raise ValueError(
             f"experiment {experiment_id!r}: needs is {needs!r}, must be one of {get_args(Needs)}."
         )
+    if processes < 1:
+        raise ValueError(
+            f"experiment {experiment_id!r}: processes is {processes}, must be at least 1 (each "
+            "yields one result); leave it out for one."
+        )
 
     def enter(function: Callable[[], R]) -> Experiment[R]:
         result_type: Any = get_type_hints(function).get("return")
@@ -159,11 +202,32 @@ def experiment(experiment_id: str, *, needs: Needs) -> Callable[[Callable[[], R]
                 f"experiment {experiment_id!r}: {function.__name__} returns {result_type}, must "
                 "be annotated with a dataclass that has the field `origin: Origin | None`."
             )
-        made = Experiment(experiment_id, needs, function, result_type)
+        made = Experiment(experiment_id, needs, function, result_type, processes)
         _enter(made)
         return made
 
     return enter
+
+
+def fitting(path: Path, mend: str) -> tuple[str, ...]:
+    """Check a file's results against the experiments of all modules imported so far.
+
+    Args:
+        path: of recordings.
+        mend: what to do about a result that doesn't fit; ends the error message.
+
+    Returns:
+        The ids of its results that belong to an experiment which needs a GPU: others run live
+        everywhere.
+
+    Raises:
+        RecordError: a result doesn't fit its experiment; the message names file and field.
+    """
+    entries = load(path, mend).entries
+    known = [item for item in registered() if item.id in entries]
+    for item in known:
+        item._read((path.name, entries[item.id]), mend)
+    return tuple(item.id for item in known if item.needs == "cuda")
 
 
 def registered() -> tuple[Experiment[Any], ...]:
@@ -188,6 +252,23 @@ def _enter(made: Experiment[Any]) -> None:
             "must differ because recordings are found by them."
         )
     _REGISTRY[made.id] = made
+
+
+def _second(live: Any, readers: R | None, ours: R | None) -> R | None:
+    """Choose what stands beside a live result: a reader's file of this very machine adds least."""
+    if readers is not None and (_machine(readers) != _machine(live) or ours is None):
+        return readers
+    return ours
+
+
+def _machine(result: Any) -> str:
+    return machine_name(result.origin.environment)
+
+
+def _where(result: Any) -> str:
+    """Machine and date, as a note has them."""
+    made = result.origin.environment
+    return f"{made.gpu or made.cpu}, {made.date_utc}"
 
 
 def _name(entered: Experiment[Any]) -> str:

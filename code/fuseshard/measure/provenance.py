@@ -21,6 +21,9 @@ PACKAGE_FOLDER = Path(__file__).parent.parent
 
 COMMAND_TIMEOUT_S = 10.0
 
+READER_VARIABLE = "RECORDINGS"
+"""names the file of a reader's own recordings; `make book RECORDINGS=FILE` sets it"""
+
 
 def environment() -> Environment:
     """Describe this machine and this process, without paths, host names or user names.
@@ -79,6 +82,28 @@ def compiler_version(command: str) -> str | None:
         return None
     version = re.search(r"\d+\.\d+(\.\d+)?", answer)
     return f"{PurePath(command).name} {version.group() if version else ''}".strip()
+
+
+def reader_recordings() -> Path | None:
+    """Return the file of recordings that the reader names, or None.
+
+    Returns:
+        An absolute path: a page's kernel, which is given it, runs in another folder.
+    """
+    named = os.environ.get(READER_VARIABLE, "")  # make exports an empty one, too
+    return Path(named).expanduser().absolute() if named else None
+
+
+@functools.cache
+def visible_gpus() -> str:
+    """Name the GPUs that CUDA programs see here, without starting torch; empty where none is.
+
+    For telling machines apart, not for a page: whether this torch can use them, only torch knows.
+    """
+    answer = _output(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+    if answer is None:
+        return ""
+    return f"{answer.strip()} ({os.environ.get('CUDA_VISIBLE_DEVICES', 'all')})"
 
 
 def num_cores() -> int:

@@ -65,11 +65,12 @@ def machine_name(environment: Environment) -> str:
     return re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
 
 
-def load(path: Path) -> MachineFile:
+def load(path: Path, mend: str = MEND) -> MachineFile:
     """Read one machine's file and check it.
 
     Args:
         path: the JSON file.
+        mend: what to do about a file that doesn't fit; ends the error message.
 
     Returns:
         Its content; results stay plain data, because only their experiment knows their type.
@@ -80,11 +81,11 @@ def load(path: Path) -> MachineFile:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise RecordError(f"{path.name}: not JSON that can be read: {error}; {MEND}") from error
+        raise RecordError(f"{path.name}: not JSON that can be read: {error}; {mend}") from error
     version = data.get("version", VERSION) if isinstance(data, dict) else VERSION
     if version != VERSION:  # looked at first: another version may have other fields
-        raise RecordError(f"{path.name}: got version {version}, required {VERSION}; {MEND}")
-    return _read(MachineFile, data, path.name)
+        raise RecordError(f"{path.name}: got version {version}, required {VERSION}; {mend}")
+    return _read(MachineFile, data, path.name, mend)
 
 
 def load_all(folder: Path = RECORDINGS_FOLDER) -> dict[str, MachineFile]:
@@ -144,13 +145,14 @@ def last_failure(experiment_id: str, folder: Path = RECORDINGS_FOLDER) -> Failur
     return max(found, key=lambda failure: failure.environment.date_utc, default=None)
 
 
-def result_of(kind: type[R], entry: Entry, where: str) -> R:
+def result_of(kind: type[R], entry: Entry, where: str, mend: str = MEND) -> R:
     """Rebuild the result of an entry, with its origin marked as recorded.
 
     Args:
         kind: the experiment's result type, a dataclass with the field `origin`.
         entry: what the file holds.
         where: file and experiment, for the error message.
+        mend: what to do about a result that doesn't fit; ends the error message.
 
     Returns:
         The result.
@@ -159,14 +161,14 @@ def result_of(kind: type[R], entry: Entry, where: str) -> R:
         RecordError: the result doesn't fit its type; the message names file and field.
     """
     origin = to_json(Origin(is_live=False, environment=entry.environment))
-    return _read(kind, {**_as_recorded(entry.result), "origin": origin}, f"{where}.result")
+    return _read(kind, {**_as_recorded(entry.result), "origin": origin}, f"{where}.result", mend)
 
 
-def _read(kind: type[R], data: object, where: str) -> R:
+def _read(kind: type[R], data: object, where: str, mend: str) -> R:
     try:
         return read(kind, data, where)
     except RecordError as error:
-        raise RecordError(f"{error}; {MEND}") from None
+        raise RecordError(f"{error}; {mend}") from None
 
 
 def entry_of(result: Any, environment: Environment) -> Entry:

@@ -53,6 +53,8 @@ class Environment:
     """tracked files differ from the commit."""
     gpu_state: GpuState | None = None
     """None also where the driver's tool isn't there or doesn't say."""
+    num_processes: int = 1
+    """that repeated the measurement; what a GPU's host limits differs between them."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,9 @@ def read(kind: type[R], data: object, where: str) -> R:
 
     Args:
         kind: a dataclass whose fields are dataclasses, str, int, float, bool, Literal, `X | None`,
-            `tuple[X, ...]`, `dict[str, X]`, or object for data that is checked later.
+            `X | Y` of dataclasses whose fields have different names, `tuple[X, ...]`,
+            `dict[str, X]`, complex for any number or truth value, or object for data that is
+            checked later.
         data: what `json.loads` returned.
         where: name of the file, and the place in it, for the error message.
 
@@ -35,7 +37,8 @@ def _value(kind: Any, data: object, where: str) -> Any:
         return data
     origin, options = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        return None if data is None else _value(_without_none(options), data, where)
+        is_missing = data is None and type(None) in options
+        return None if is_missing else _value(_option(options, data), data, where)
     if origin is Literal:
         if data not in options:
             raise _error(where, data, "one of " + ", ".join(map(repr, options)))
@@ -80,7 +83,15 @@ def _scalar(kind: Any, data: object, where: str) -> Any:
         return data
     if kind in (str, bool) and isinstance(data, kind):
         return data
-    required = {float: "a finite number", int: "a whole number", str: "text", bool: "true or false"}
+    if kind is complex and isinstance(data, int | float):
+        return data
+    required = {
+        float: "a finite number",
+        int: "a whole number",
+        str: "text",
+        bool: "true or false",
+        complex: "a number",
+    }
     if kind not in required:
         raise TypeError(f"schema: got a field of type {kind}, which read doesn't know")
     raise _error(where, data, required[kind])
@@ -93,9 +104,15 @@ def _is_finite(number: float) -> bool:
         return False
 
 
-def _without_none(options: tuple[Any, ...]) -> Any:
-    (option,) = (option for option in options if option is not type(None))
-    return option
+def _option(options: tuple[Any, ...], data: object) -> Any:
+    """Pick the type that data is meant to have: of several records, by the names of its fields."""
+    kinds = [option for option in options if option is not type(None)]
+    names = set(data) if isinstance(data, dict) else set()
+    return max(kinds, key=lambda kind: len(names & _field_names(kind)))
+
+
+def _field_names(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)} if is_dataclass(kind) else set()
 
 
 def _expect(kind: type[R], data: object, where: str, required: str) -> R:

@@ -1,5 +1,6 @@
 """Try out what the book stands on, in processes of their own, where a crash is an answer too."""
 
+import re
 import sys
 import sysconfig
 import tempfile
@@ -9,6 +10,11 @@ from fuseshard.measure.commands import run
 
 TIMEOUT_S = 300.0
 """The first compile of an empty cache took over a minute on a machine with a slow disk."""
+
+GET_COMPILER = (
+    "install one (Debian, Ubuntu: `apt install g++`; Fedora: `dnf install gcc-c++`), or name "
+    "yours in the environment variable CXX: one program, without options"
+)
 
 OPENMP_PROGRAM = """
 #include <Python.h>
@@ -63,6 +69,35 @@ def openmp_complaint(compiler: str) -> str | None:
             return "it wrote no program"
         status, output = run([str(program)], timeout_s=TIMEOUT_S)
         return f"its program: {_first_complaint(status, output)}" if status != 0 else None
+
+
+def compiler_advice(complaint: str) -> str:
+    """Say what mends a compiler's complaint.
+
+    Args:
+        complaint: from `openmp_complaint`.
+    """
+    if "Python.h" in complaint:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        return f"install Python's headers (Debian, Ubuntu: `apt install python{version}-dev`)"
+    if "omp" in complaint:
+        return "install the compiler's OpenMP library (Debian, Ubuntu: `apt install libgomp1`)"
+    if "No space left" in complaint:
+        return "make room in the temporary folder, or name another one in TMPDIR"
+    if "Permission denied" in complaint:
+        return "name a temporary folder that allows programs in TMPDIR"
+    return GET_COMPILER
+
+
+def exception_line(output: str) -> str:
+    """Pick the line of a traceback that names the exception; hints may follow. Else the last line.
+
+    Args:
+        output: what a process of `run_python` printed.
+    """
+    lines = output.strip().splitlines()
+    named = [line for line in lines if re.match(r"[\w.]+: ", line)]
+    return (named or lines or [""])[-1]
 
 
 def _first_complaint(status: int, output: str) -> str:

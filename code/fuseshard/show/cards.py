@@ -48,13 +48,13 @@ def _live(environment: measured.Environment, num_threads: int | None) -> Word:
     if num_threads is None:
         return word(
             "Measured while this page was built: {cpu}, torch {torch}, {date}.",
-            cpu=environment.cpu,
+            cpu=_processors(environment),
             torch=environment.torch,
             date=_day(environment),
         )
     return word(
         "Measured while this page was built: {cpu}, {threads}, torch {torch}, {date}.",
-        cpu=environment.cpu,
+        cpu=_processors(environment),
         threads=_threads(num_threads),
         torch=environment.torch,
         date=_day(environment),
@@ -69,13 +69,20 @@ def _recorded(environment: measured.Environment) -> Word:
             torch=environment.torch,
             date=_day(environment),
         )
-    return word(
-        "Recorded, not measured here: {gpu}, CUDA {cuda}, torch {torch}, {date}.",
-        gpu=_gpus(environment) or environment.gpu,
-        cuda=environment.cuda or "?",
-        torch=environment.torch,
-        date=_day(environment),
-    )
+    values = {
+        "gpu": _gpus(environment) or environment.gpu,
+        "cuda": environment.cuda or "?",
+        "torch": environment.torch,
+        "date": _day(environment),
+    }
+    if environment.num_processes > 1:
+        return word(
+            "Recorded in {processes} processes, not measured here: {gpu}, CUDA {cuda}, torch "
+            "{torch}, {date}.",
+            processes=str(environment.num_processes),
+            **values,
+        )
+    return word("Recorded, not measured here: {gpu}, CUDA {cuda}, torch {torch}, {date}.", **values)
 
 
 def _card_rows(environment: measured.Environment) -> list[tuple[Text, Text]]:
@@ -130,6 +137,11 @@ def _or(text: str | None, otherwise: Word) -> Text:
 
 def _join(*parts: str | None) -> str | None:
     return ", ".join(part for part in parts if part) or None
+
+
+def _processors(environment: measured.Environment) -> str:
+    """The CPU and, where there is one, the GPU: a live result may be of either."""
+    return _join(environment.cpu, _gpus(environment)) or environment.cpu
 
 
 def _gpus(environment: measured.Environment) -> str | None:

@@ -108,8 +108,14 @@ def _title(column: Json) -> str:
     return text_of(column["title"]) + unit
 
 
-def _origin_html(origin: Json | None) -> str:
-    return f"<p><small>{_html_text(origin['summary'])}</small></p>" if origin else ""
+def _origins(data: Json) -> list[Json]:
+    """Where a record's numbers come from: nowhere, one machine, or two."""
+    return [origin for origin in (data["origin"], data.get("second_origin")) if origin]
+
+
+def _origin_html(data: Json) -> str:
+    lines = (_html_text(origin["summary"]) for origin in _origins(data))
+    return "".join(f"<p><small>{line}</small></p>" for line in lines)
 
 
 def _table_html(data: Json) -> str:
@@ -119,7 +125,7 @@ def _table_html(data: Json) -> str:
     return (
         f"<table><caption>{_html_text(data['caption'])}</caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-        f"{notes}{_origin_html(data['origin'])}"
+        f"{notes}{_origin_html(data)}"
     )
 
 
@@ -148,8 +154,8 @@ def _table_text(data: Json) -> str:
         for line in lines
     ]
     notes = [text_of(note) for note in data["notes"]]
-    origin = [text_of(data["origin"]["summary"])] if data["origin"] else []
-    return "\n".join([text_of(data["caption"]), *body, *notes, *origin])
+    origins = [text_of(origin["summary"]) for origin in _origins(data)]
+    return "\n".join([text_of(data["caption"]), *body, *notes, *origins])
 
 
 def _source_html(data: Json) -> str:
@@ -163,7 +169,7 @@ def _source_html(data: Json) -> str:
         f"<details{'' if data['folded'] else ' open'}>"
         f"<summary>{_html_text(data['caption'])}</summary>"
         f"<pre><code>{chr(10).join(lines)}</code></pre></details>"
-        f"{f'<ul>{notes}</ul>' if notes else ''}{_origin_html(data['origin'])}"
+        f"{f'<ul>{notes}</ul>' if notes else ''}{_origin_html(data)}"
     )
 
 
@@ -171,7 +177,7 @@ def _figure_html(data: Json) -> str:
     return (
         f"<figure>{_plot_html(data['figure'], data['name'])}"
         f"<figcaption>{_html_text(data['caption'])}</figcaption></figure>"
-        f"{_origin_html(data['origin'])}"
+        f"{_origin_html(data)}"
         f"<details><summary>The numbers drawn</summary>{_table_html(data['table'])}</details>"
     )
 

@@ -110,6 +110,21 @@ def _unit(
     return next((unit for unit in units if unit[1] <= rounded), units[-1])
 
 
+def unit_value(symbol: str) -> tuple[str, float] | None:
+    """Return what a unit of time or size is worth, e.g. ("time", 0.001) for "ms".
+
+    Args:
+        symbol: as `time_unit` and `size_unit` return it.
+
+    Returns:
+        The kind of unit, and its length in seconds or bytes; None for any other symbol.
+    """
+    for kind, units in (("time", _TIMES), ("size", _SIZES)):
+        if symbol in dict(units):
+            return kind, dict(units)[symbol]
+    return None
+
+
 def duration(seconds: float, significant: int = SIGNIFICANT) -> str:
     """Return a time with its unit: 0.00123 is "1.23 ms"."""
     symbol, length_s = time_unit([seconds])

@@ -1,9 +1,10 @@
-"""What a page shows of an experiment that its own machine can't run and nobody has recorded yet."""
+"""What a page needs to know of an experiment's outcome, and what it shows where there is none."""
 
 from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
+from fuseshard.measure import records as measured
 from fuseshard.show.words import Word, word
 
 R_co = TypeVar("R_co", covariant=True)
@@ -27,6 +28,27 @@ class HasResult(HasName, Protocol[R_co]):
     @property
     def available(self) -> R_co | None:
         """The result; None if it isn't recorded yet."""
+
+    @property
+    def beside(self) -> R_co | None:
+        """Another machine's result; None where there is none."""
+
+
+class HasOrigin(Protocol):
+    """A result that says where it comes from."""
+
+    @property
+    def origin(self) -> measured.Origin | None:
+        """Machine, versions and date."""
+
+
+def is_live(result: HasOrigin | None) -> bool:
+    """Return whether a result was measured while the page is built, on a GPU that is here.
+
+    Args:
+        result: of an experiment; None if it isn't recorded yet.
+    """
+    return result is not None and result.origin is not None and result.origin.is_live
 
 
 def record_it(outcome: HasName) -> Word:

@@ -121,6 +121,8 @@ class Table(Record):
     """whether the first cell of each row names the row"""
     notes: tuple[Word, ...] = ()
     origin: Origin | None = None
+    second_origin: Origin | None = None
+    """of the machine shown beside the first; see `fuseshard.show.beside`"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -141,7 +143,7 @@ class Table(Record):
             "rows": [[cell.to_json() for cell in row] for row in self.rows],
             "row_header": self.row_header,
             "notes": [note.to_json() for note in self.notes],
-            "origin": self.origin and self.origin.to_json(),
+            **_origins(self.origin, self.second_origin),
         }
 
 
@@ -163,6 +165,8 @@ class Figure(Record):
     table: Table
     """the numbers drawn"""
     origin: Origin | None = None
+    second_origin: Origin | None = None
+    """of the machine shown beside the first; see `fuseshard.show.beside`"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -191,7 +195,7 @@ class Figure(Record):
             "caption": self.caption.to_json(),
             "alt": self.alt.to_json(),
             "table": self.table.to_json(),
-            "origin": self.origin and self.origin.to_json(),
+            **_origins(self.origin, self.second_origin),
         }
 
 
@@ -222,6 +226,8 @@ class Source(Record):
     notes: tuple[Note, ...] = ()
     folded: bool = True
     origin: Origin | None = None
+    second_origin: Origin | None = None
+    """of the machine shown beside the first; see `fuseshard.show.beside`"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -243,7 +249,7 @@ class Source(Record):
             "code": self.code,
             "notes": [note.to_json() for note in self.notes],
             "folded": self.folded,
-            "origin": self.origin and self.origin.to_json(),
+            **_origins(self.origin, self.second_origin),
         }
 
 
@@ -268,3 +274,9 @@ class Check(Record):
         """Return the check record."""
         message = self.message.to_json()
         return {"version": VERSION, "name": self.name, "state": self.state, "message": message}
+
+
+def _origins(first: Origin | None, second: Origin | None) -> Json:
+    """The lines below a record; nothing changes in its JSON where there is no second one."""
+    both: Json = {"origin": first and first.to_json()}
+    return both | {"second_origin": second.to_json()} if second else both

@@ -24,9 +24,9 @@ from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.provenance import environment
 from fuseshard.measure.records import Comparison, Sweep, SweepPoint, Timing
 from fuseshard.measure.statistics import paired_ratio, quartiles
-from fuseshard.show.chapters import head_break_even, head_times
+from fuseshard.show.chapters import head_break_even, head_times, inductor_gpu
 from fuseshard.show.chapters import inductor as show
-from fuseshard.show.records import Figure, Number
+from fuseshard.show.records import Figure, Number, Source
 from fuseshard.show.words import Word
 
 ROWS, VOCABULARY, ROUNDS = 7, 600, 25
@@ -96,6 +96,50 @@ def test_a_rest_that_should_not_exist_is_refused(avx2: Kernel) -> None:
     changed = replace(avx2, code=avx2.code + "\nif(C10_UNLIKELY(x1 >= 592)) {}")
     with pytest.raises(ValueError, match="handles a rest"):
         show.kernel_source(changed, vocabulary=VOCABULARY, width=8)
+
+
+TRITON = """import triton
+
+@triton.jit
+def softmax_kernel(in_out_ptr0, xnumel, r0_numel, XBLOCK : tl.constexpr):
+    R0_BLOCK: tl.constexpr = 1024
+    r0_mask = r0_index < r0_numel
+    tmp0 = tl.load(in_out_ptr0 + (r0_1 + 600*x0), r0_mask, other=0.0)
+    tmp6 = triton_helpers.max2(tmp5, 1)[:, None].to(tl.float32)
+    tmp8 = libdevice.exp(tmp0 - tmp6)
+    tmp12 = tl.sum(tmp8, 1)[:, None].to(tl.float32)
+    tmp14 = libdevice.exp(tmp0 - tmp6)
+    tmp15 = (tmp14 / tmp12)
+    tl.store(in_out_ptr0 + (r0_1 + 600*x0), tmp15, r0_mask)
+"""
+
+
+def test_a_note_of_one_number_stands_at_the_same_deed_in_both_languages(avx2: Kernel) -> None:
+    choice = inductor_gpu.kernels_choice(avx2, TRITON)
+    (_, cpp), (_, triton) = choice.options
+    assert isinstance(cpp, Source) and isinstance(triton, Source)
+    assert [str(n.text) for n in cpp.notes] == [str(n.text) for n in triton.notes]
+    assert len(cpp.notes) == len(inductor_gpu.DEEDS)
+    lines = triton.code.splitlines()
+    deeds = [lines[note.first - 1] for note in triton.notes]
+    words = ["tl.load", "max2", "exp", "tl.sum", " / ", "tl.store"]
+    assert all(word in line for word, line in zip(words, deeds, strict=True))
+    assert lines[0] == "@triton.jit"
+
+
+def test_a_triton_kernel_that_does_something_else_is_refused(avx2: Kernel) -> None:
+    """Must-fail twin."""
+    with pytest.raises(ValueError, match="anchor"):
+        inductor_gpu.kernels_choice(avx2, TRITON.replace("tl.sum", "tl.max"))
+    swapped = TRITON.replace("(tmp14 / tmp12)", "tmp14")
+    with pytest.raises(ValueError, match="anchor"):
+        inductor_gpu.kernels_choice(avx2, swapped)
+
+
+def test_the_tile_of_a_row_is_read_off_and_not_guessed() -> None:
+    assert inductor_gpu.row_tile(TRITON) == 1024
+    with pytest.raises(ValueError, match="must be a persistent reduction"):
+        inductor_gpu.row_tile("R0_BLOCK : tl.constexpr")
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,9 @@ class Outcome:
     experiment_id = "training.some-gpu"
     failure = None
 
-    def __init__(self, available: object) -> None:
+    def __init__(self, available: object, beside: object = None) -> None:
         self.available = available
+        self.beside = beside
 
 
 def sweep(*speedups: float) -> Sweep:

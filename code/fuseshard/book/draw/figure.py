@@ -29,7 +29,7 @@ def figure_html(record: Json, voice: Voice) -> str:
         f'<div class="fs-table"><div class="fs-scroll" role="region" tabindex="0" '
         f'aria-label="{voice.text(record["table"]["caption"])}">'
         f"{bare_table_html(record['table'], voice)}</div></div></noscript>"
-        f"{origin_html(record['origin'], voice)}"
+        f"{origin_html(record, voice)}"
         f'<script type="application/json" class="fs-json">{in_script(data)}</script></figure>'
     )
 

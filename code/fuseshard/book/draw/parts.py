@@ -49,10 +49,13 @@ def in_script(data: str) -> str:
     return data.replace("<", "\\u003c")
 
 
-def origin_html(origin: Json | None, voice: Voice) -> str:
-    """Return the line under a record: measured in this build, or recorded elsewhere."""
-    if not origin:
-        return ""
+def origin_html(record: Json, voice: Voice) -> str:
+    """Return the lines under a record, one a machine: measured in this build, or recorded."""
+    origins = (record["origin"], record.get("second_origin"))
+    return "".join(_line(origin, voice) for origin in origins if origin)
+
+
+def _line(origin: Json, voice: Voice) -> str:
     kind = "live" if origin["live"] else "recorded"
     return f'<p class="fs-origin fs-origin-{kind}">{voice.html(origin["summary"])}</p>'
 

@@ -29,7 +29,7 @@ def source_html(record: Json, voice: Voice) -> str:
         f'<div class="fs-annotated"><div class="highlight"><pre tabindex="0" role="region" '
         f'aria-label="{label}" class="fs-lines fs-digits-{width}">{code}</pre></div>'
         f"{_notes(name, record, voice)}</div></details>"
-        f"{origin_html(record['origin'], voice)}"
+        f"{origin_html(record, voice)}"
     )
 
 

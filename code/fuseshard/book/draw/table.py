@@ -14,7 +14,7 @@ def table_html(record: Json, voice: Voice) -> str:
     return (
         f'<div class="fs-table" id="tab-{record["name"]}">'
         f'<div class="fs-scroll" role="region" tabindex="0" aria-label="{label}">'
-        f"{bare_table_html(record, voice)}</div>{notes}{origin_html(record['origin'], voice)}</div>"
+        f"{bare_table_html(record, voice)}</div>{notes}{origin_html(record, voice)}</div>"
     )
 
 

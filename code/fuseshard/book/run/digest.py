@@ -2,6 +2,7 @@
 
 The key covers the package's modules that the cells import, directly or through others, the
 recordings, and the versions of what runs. Changing one module thus re-executes its pages only.
+A GPU and a reader's own recordings count for the pages that show recordings.
 """
 
 from __future__ import annotations
@@ -19,11 +20,18 @@ from pathlib import Path
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from fuseshard.measure.provenance import compiler_command, compiler_version
+from fuseshard.measure.provenance import (
+    compiler_command,
+    compiler_version,
+    reader_recordings,
+    visible_gpus,
+)
 
 VERSIONED = ("torch", "triton", "plotly", "numpy", "ipykernel", "ipython")
 RENDER_ONLY = ("book", "locale")
 """folders of the package that render outputs, but never make them"""
+SHOWS_RECORDINGS = "fuseshard.measure.recordings"
+"""what a page reaches that shows a recording, or a live result in its place"""
 
 
 def page_key(cells: Iterable[str], packages: Sequence[str], settings: object = None) -> str:
@@ -42,6 +50,7 @@ def page_key(cells: Iterable[str], packages: Sequence[str], settings: object = N
         "settings": settings,
         "versions": versions(),
         "files": {str(path): _file_digest(path) for path in sorted(files)},
+        **(_elsewhere() if SHOWS_RECORDINGS in modules else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -66,6 +75,13 @@ def reachable(names: Iterable[str], packages: Sequence[str]) -> dict[str, Path |
         home = name if is_package else name.rpartition(".")[0]
         waiting += _names_in(_content(path).decode(), tuple(packages), home)
     return found
+
+
+def _elsewhere() -> dict[str, str]:
+    """What decides whether results are live, recorded, or a reader's; empty for most readers."""
+    reader = reader_recordings()
+    found = {"gpus": visible_gpus(), "reader": _file_digest(reader) if reader else ""}
+    return {name: value for name, value in found.items() if value}
 
 
 @lru_cache

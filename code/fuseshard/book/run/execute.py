@@ -17,7 +17,7 @@ from fuseshard.book.run.client import run_page
 from fuseshard.book.run.sources import KEY, Page, check_same_cells
 from fuseshard.book.run.store import Store
 from fuseshard.book.timing import timings
-from fuseshard.measure import recordings
+from fuseshard.measure import reader, recordings
 from fuseshard.measure.schema import RecordError
 
 SUFFIX = ".md"
@@ -49,15 +49,18 @@ def check_recordings(app: Sphinx) -> None:
 
 
 def refuse_bad_recordings(folder: Path) -> None:
-    """Read every recording in a folder.
+    """Read every recording in a folder, and the reader's own file where there is one.
 
     Raises:
         BookError: one doesn't fit; names the file, the field and the remedy.
     """
     try:
         recordings.load_all(folder)
+        own = reader.examine()
     except RecordError as error:
         raise BookError(Subtype.RECORDING, str(error)) from None
+    if own is not None:
+        LOGGER.info("%s", own.text())
 
 
 def check_editions(app: Sphinx) -> None:

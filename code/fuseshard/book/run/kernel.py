@@ -8,6 +8,8 @@ from pathlib import Path
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
 
+from fuseshard.measure.provenance import READER_VARIABLE, reader_recordings
+
 KERNEL_ENV = {
     # What a reader's shell has set must neither print into a page nor hide a warning.
     "TORCH_COMPILE_DEBUG": "0",
@@ -39,6 +41,9 @@ class BuildKernels(KernelSpecManager):
         """Return the kernel's command line and environment."""
         argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         env = {**KERNEL_ENV, "IPYTHONDIR": self.profile}
+        reader = reader_recordings()
+        if reader is not None:  # absolute, since a page runs in a folder of its own
+            env[READER_VARIABLE] = str(reader)
         return KernelSpec(argv=argv, display_name="Python 3", language="python", env=env)
 
 

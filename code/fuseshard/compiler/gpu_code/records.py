@@ -26,7 +26,7 @@ class KernelSource:
     phase: Phase
     kind: str
     """Inductor's word for the kind of loop: "pointwise", "reduction", "persistent_reduction",
-    "template", ..."""
+    "foreach", "template", "user_autotune" for one written by hand, ..."""
     triton: str
     """the module that Inductor hands to its autotuner, decorators included"""
     size_hints: dict[str, int]
@@ -68,6 +68,21 @@ class Candidates:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Constant:
+    """A tensor that stands in the program itself, such as torch.tensor([1.0, 2.0])."""
+
+    name: str
+    """variable of the wrapper's module, which the text leaves at None"""
+    dtype: str
+    """as torch names it: "float32" for torch.float32"""
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    """elements"""
+    numbers: tuple[complex, ...]
+    """in row-major order; whole numbers and truth values stay what they are"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GpuGraph:
     """One graph that Inductor compiled."""
 
@@ -87,6 +102,10 @@ class GpuGraph:
     input_tensors: tuple[int | None, ...]
     """for each input the number of the caller's tensor in it, in the order in which the program
     travelled; None for sizes and for what another graph hands on"""
+    candidates: tuple[Candidates, ...] = ()
+    """one for each library call that max-autotune would time, in the order of lowering"""
+    constants: tuple[Constant, ...] = ()
+    """set them in the wrapper's module before its `call` runs on real tensors"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fuseshard import palette
 from fuseshard.compiler.records import HeadSweep
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.head_times import (
     own_variants,
@@ -16,9 +18,10 @@ from fuseshard.show.chapters.head_times import (
     threads_of,
     way_of,
 )
+from fuseshard.show.choices import Choice
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Text, Word, plain, word
 
@@ -59,15 +62,13 @@ def break_even(sweep: HeadSweep, *, name: str = "break-even") -> Figure:
     )
 
 
-def recorded(outcome: HasResult[HeadSweep]) -> Figure | Word:
-    """Draw a recorded sweep, or say how to record it.
+def recorded(outcome: HasResult[HeadSweep]) -> Figure | Choice | Word:
+    """Draw a recorded sweep, another machine's beside it, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is not None:
-        return break_even(outcome.available, name="break-even-gpu")
-    return record_it(outcome)
+    return beside(outcome, partial(break_even, name="break-even-gpu"))
 
 
 def _ratio_lines(sweep: HeadSweep) -> list[_Line]:

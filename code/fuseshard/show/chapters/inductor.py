@@ -187,7 +187,8 @@ def difference_table(differences: Mapping[str, float], bound: float) -> Table:
     """Judge relative differences from the reference: rounding, or a bug.
 
     Args:
-        differences: "library", "compiled" or "written" -> largest relative difference.
+        differences: "library", "compiled", "written", "gpu" or "edited" -> largest relative
+            difference.
         bound: the largest that rounding explains.
 
     Raises:
@@ -197,6 +198,7 @@ def difference_table(differences: Mapping[str, float], bound: float) -> Table:
         "library": word("eager (torch.softmax)"),
         "compiled": word("compiled by torch.compile"),
         "written": word("the written module, called by hand"),
+        "gpu": word("what was written for the GPU, interpreted here"),
         "edited": word("the written module, with its division removed"),
     }
     unknown = sorted(set(differences) - set(names))

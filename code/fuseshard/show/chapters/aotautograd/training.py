@@ -5,12 +5,14 @@ from __future__ import annotations
 from fuseshard import palette
 from fuseshard.compiler.joint.records import TrainingPoint, TrainingSweep
 from fuseshard.measure.statistics import paired_ratio
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.aotautograd.trade import MIB, ratio_finding
 from fuseshard.show.charts.variants import verdict_word
+from fuseshard.show.choices import Choice
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number, size
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -19,15 +21,16 @@ EAGER_WAYS = ("eager", "checkpoint")
 """names of the points that aren't budgets"""
 
 
-def training_figure(outcome: HasResult[TrainingSweep]) -> Figure | Word:
+def training_figure(outcome: HasResult[TrainingSweep]) -> Figure | Choice | Word:
     """Draw the memory of a recorded training step at several budgets, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    sweep = outcome.available
-    if sweep is None:
-        return record_it(outcome)
+    return beside(outcome, _training_figure)
+
+
+def _training_figure(sweep: TrainingSweep) -> Figure:
     drawing = FigureBuilder("training-memory", height=150 + 55 * len(sweep.points))
     rows = [_way(point.name) for point in sweep.points]
     drawing.rows(rows)

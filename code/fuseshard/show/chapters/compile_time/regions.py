@@ -8,12 +8,13 @@ from dataclasses import replace
 from fuseshard import palette
 from fuseshard.compiler.caches.records import FirstCall, RegionPoint, RegionSweep
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.variants import Variant, known_variants
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, number
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
@@ -107,14 +108,12 @@ def _notes(calls: Sequence[FirstCall]) -> list[Word]:
 
 
 def recorded_regions(outcome: HasResult[RegionSweep]) -> Choice | Word:
-    """Show a recorded sweep, or say how to record it.
+    """Show a recorded sweep, another machine's beside it, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is not None:
-        return bargain_choice(outcome.available)
-    return record_it(outcome)
+    return beside(outcome, bargain_choice)
 
 
 def gpu_finding(sweep: RegionSweep | None) -> Word:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from fuseshard import palette
 from fuseshard.compiler.caches.records import Answer, Lookup, PackageReport, Start, Starts
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.compile_time.bars import Part, stacked_bars
+from fuseshard.show.choices import Choice
 from fuseshard.show.numbers import duration, factor, magnitude
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -159,15 +161,13 @@ def artifacts_finding(starts: Starts | None) -> Word:
     )
 
 
-def recorded_starts(outcome: HasResult[Starts]) -> Table | Word:
-    """Show recorded lookups, or say how to record them.
+def recorded_starts(outcome: HasResult[Starts]) -> Table | Choice | Word:
+    """Show recorded lookups, another machine's beside them, or say how to record them.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is not None:
-        return lookup_table(outcome.available)
-    return record_it(outcome)
+    return beside(outcome, lookup_table)
 
 
 def error_table(errors: Mapping[str, float], allowed: float) -> Table:

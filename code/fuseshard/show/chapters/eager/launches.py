@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from fuseshard.compiler.modes.records import LaunchReport, LaunchRun
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
+from fuseshard.show.choices import Choice
 from fuseshard.show.numbers import duration, factor
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
-def launches_table(outcome: HasResult[LaunchReport]) -> Table | Word:
+def launches_table(outcome: HasResult[LaunchReport]) -> Table | Choice | Word:
     """Show eager mode's launches on a GPU: the host's time for one beside the device's.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is None:
-        return record_it(outcome)
-    report = outcome.available
+    return beside(outcome, _launches_table)
+
+
+def _launches_table(report: LaunchReport) -> Table:
     runs = eager_runs(report)
     labels = {
         "pointwise": word("additions and multiplications"),
@@ -45,11 +48,15 @@ def eager_runs(report: LaunchReport) -> dict[str, LaunchRun]:
     }
 
 
-def launches_finding(outcome: HasResult[LaunchReport]) -> Word:
-    """Say in a clause how the host's time for a launch compares with the device's for a kernel."""
-    if outcome.available is None:
+def launches_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause how the host's time for a launch compares with the device's for a kernel.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
         return nothing_recorded()
-    run = eager_runs(outcome.available)["pointwise"]
+    run = eager_runs(report)["pointwise"]
     host_s = run.host_s / run.trace.launches
     device_s = run.trace.busy_s / run.trace.kernels
     return word(

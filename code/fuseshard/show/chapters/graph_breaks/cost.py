@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from fuseshard import palette
 from fuseshard.compiler.breaks.records import BreakCost
 from fuseshard.measure.records import Sweep
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.chapters.graph_breaks.cost_findings import (
     cost_table,
     elements_word,
@@ -19,7 +21,7 @@ from fuseshard.show.charts.variants import known_variants, listed
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, duration, factor, number
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure
 from fuseshard.show.words import Word, plain, word
 
@@ -78,15 +80,13 @@ def explorer(cost: BreakCost) -> Choice:
     return choose("cost-explorer", word("Size of the tensor"), options, control="slider")
 
 
-def recorded(outcome: HasResult[BreakCost]) -> Figure | Word:
-    """Draw a recorded measurement, or say how to record it.
+def recorded(outcome: HasResult[BreakCost]) -> Figure | Choice | Word:
+    """Draw a recorded measurement, another machine's beside it, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is not None:
-        return speedups(outcome.available, name="break-cost-gpu")
-    return record_it(outcome)
+    return beside(outcome, partial(speedups, name="break-cost-gpu"))
 
 
 def _times(cost: BreakCost, size: int, sweep: Sweep) -> Figure:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from fuseshard import palette
 from fuseshard.compiler.modes.records import LaunchProgram, LaunchReport, LaunchRun
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, number, time_unit
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -20,9 +21,10 @@ def launch_chooser(outcome: HasResult[LaunchReport]) -> Choice | Word:
     Args:
         outcome: of `compiler.modes.launching.gpu_launches`.
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _launch_chooser)
+
+
+def _launch_chooser(report: LaunchReport) -> Choice:
     options = [(_name(program), _figure(report, program)) for program in report.programs]
     return choose("launches", word("Program"), options)
 

@@ -7,14 +7,15 @@ from dataclasses import replace
 
 from fuseshard.compiler.modes.records import Candidate, ModePoint, ModeSweep
 from fuseshard.measure.records import Comparison
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.findings import labels_of, leader_finding, left_out
 from fuseshard.show.chapters.modes.texts import program_names
 from fuseshard.show.chapters.modes.ways import maker_word, task_word, variants
 from fuseshard.show.charts.comparison import comparison_figure
-from fuseshard.show.choices import Choice, choose
+from fuseshard.show.choices import Choice, Choosable, choose
 from fuseshard.show.numbers import number
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -34,15 +35,16 @@ def cpu_chooser(comparisons: Mapping[str, Comparison]) -> Choice:
     return choose("cpu-times", word("Program"), options)
 
 
-def gpu_chooser(outcome: HasResult[ModeSweep]) -> Choice | Figure | Word:
+def gpu_chooser(outcome: HasResult[ModeSweep]) -> Choosable | Choice | Word:
     """Let the reader pick a batch size, and show MiniGPT's time in each way on a GPU.
 
     Args:
         outcome: of one of the sweeps of `compiler.modes.sweep`.
     """
-    sweep = outcome.available
-    if sweep is None:
-        return record_it(outcome)
+    return beside(outcome, _gpu_chooser)
+
+
+def _gpu_chooser(sweep: ModeSweep) -> Choice | Figure:
     figures = [(plain(number(point.size)), _gpu_figure(sweep, point)) for point in sweep.points]
     if len(figures) == 1:
         return figures[0][1]
@@ -50,15 +52,16 @@ def gpu_chooser(outcome: HasResult[ModeSweep]) -> Choice | Figure | Word:
     return choose(f"gpu-{sweep.task}", label, figures, control="slider")
 
 
-def first_calls(outcome: HasResult[ModeSweep]) -> Table | Word:
+def first_calls(outcome: HasResult[ModeSweep]) -> Table | Choice | Word:
     """Show first three calls of each way, what a later one launches, and its error.
 
     Args:
         outcome: of one of the sweeps of `compiler.modes.sweep`.
     """
-    sweep = outcome.available
-    if sweep is None:
-        return record_it(outcome)
+    return beside(outcome, _first_calls)
+
+
+def _first_calls(sweep: ModeSweep) -> Table:
     point = sweep.points[0]
     ways = [timing.name for timing in point.comparison.timings]
     calls = [point.first_calls_s.get(way, ()) for way in ways]

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.modes.records import Ending, GraphReport, SkipCase, TrapCase
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
+from fuseshard.show.choices import Choice
 from fuseshard.show.numbers import number
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
 
 
-def trap_table(outcome: HasResult[GraphReport]) -> Table | Word:
+def trap_table(outcome: HasResult[GraphReport]) -> Table | Choice | Word:
     """Show for each case the first result, when it was new and after the second call.
 
     Args:
         outcome: of `compiler.modes.overwriting.gpu_graphs`.
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _trap_table)
+
+
+def _trap_table(report: GraphReport) -> Table:
     traps = report.traps
     caption = word("A first result of 2x + 1, looked at again after a second call.")
     table = TableBuilder("traps", caption)
@@ -33,15 +36,16 @@ def trap_table(outcome: HasResult[GraphReport]) -> Table | Word:
     return table.build(origin=origin_line(report.origin))
 
 
-def skip_table(outcome: HasResult[GraphReport]) -> Table | Word:
+def skip_table(outcome: HasResult[GraphReport]) -> Table | Choice | Word:
     """Show which functions got a CUDA graph, and torch's reason where one didn't.
 
     Args:
         outcome: of `compiler.modes.overwriting.gpu_graphs`.
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _skip_table)
+
+
+def _skip_table(report: GraphReport) -> Table:
     skips = report.skips
     table = TableBuilder("skips", word("Functions compiled with CUDA graphs, and what they got."))
     table.texts(word("Function"), [_function_word(skip) for skip in skips])
@@ -51,15 +55,16 @@ def skip_table(outcome: HasResult[GraphReport]) -> Table | Word:
     return table.build(origin=origin_line(report.origin))
 
 
-def refusal_source(outcome: HasResult[GraphReport]) -> Source | Word:
+def refusal_source(outcome: HasResult[GraphReport]) -> Source | Choice | Word:
     """Show the error with which torch refuses an overwritten result.
 
     Args:
         outcome: of `compiler.modes.overwriting.gpu_graphs`.
     """
-    report = outcome.available
-    if report is None:
-        return record_it(outcome)
+    return beside(outcome, _refusal_source)
+
+
+def _refusal_source(report: GraphReport) -> Source | Word:
     messages = [trap.message for trap in report.traps if trap.message]
     if not messages:
         return word("no case of this recording raised an error")

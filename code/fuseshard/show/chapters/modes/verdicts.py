@@ -11,7 +11,7 @@ from fuseshard.measure.records import Comparison
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.findings import labels_of
 from fuseshard.show.numbers import duration
-from fuseshard.show.recorded import nothing_recorded
+from fuseshard.show.recorded import is_live, nothing_recorded
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
@@ -38,8 +38,8 @@ def claims_table(
     Args:
         modes: that this torch knows.
         here: eager mode and the modes on the small MiniGPT, on this machine's CPU.
-        inference: recorded on a GPU; None if it isn't yet.
-        training: recorded on a GPU; None if it isn't yet.
+        inference: of a GPU, live or recorded; None if it isn't recorded yet.
+        training: of the same GPU; None if it isn't recorded yet.
     """
     rows = [
         _three_modes(modes),
@@ -51,7 +51,8 @@ def claims_table(
     table = TableBuilder("claims", word("What is said about modes, and what was measured."))
     table.texts(word("Claim"), [row.claim for row in rows])
     table.texts(word("This CPU, live"), [row.here for row in rows])
-    table.texts(word("GPU, recorded"), [row.on_gpu for row in rows])
+    where = word("GPU, live") if is_live(inference) else word("GPU, recorded")
+    table.texts(where, [row.on_gpu for row in rows])
     table.texts(word("Verdict"), [row.verdict for row in rows])
     return table.build(origin=origin_line(inference.origin if inference else None))
 

@@ -6,13 +6,15 @@ from fuseshard import palette
 from fuseshard.compiler.recompiles.records import ShapeCosts
 from fuseshard.measure.records import Comparison, Sweep
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.charts.comparison import comparison_figure, finding
 from fuseshard.show.charts.sweep import break_even_finding, sweep_figure
 from fuseshard.show.charts.variants import Variant, known_variants, verdict_word
+from fuseshard.show.choices import Choice
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, time_unit
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
@@ -161,15 +163,16 @@ def recordings_finding(costs: ShapeCosts | None) -> Word:
     )
 
 
-def gpu_costs(outcome: HasResult[ShapeCosts]) -> Table | Word:
+def gpu_costs(outcome: HasResult[ShapeCosts]) -> Table | Choice | Word:
     """Show what a GPU measured, or say that nothing is recorded yet.
 
     Args:
         outcome: of `compiler.recompiles.costs.gpu_length_costs`.
     """
-    costs = outcome.available
-    if costs is None:
-        return record_it(outcome)
+    return beside(outcome, _gpu_costs)
+
+
+def _gpu_costs(costs: ShapeCosts) -> Table:
     sweep = costs.lengths
     titles: dict[str, Text] = {
         "eager": word("eager"),

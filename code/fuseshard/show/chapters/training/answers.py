@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fuseshard import palette
 from fuseshard.compiler.training.records import Repair, Repairs
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import CLAIMED, recorded_marks
+from fuseshard.show.choices import Choice
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
+from fuseshard.show.recorded import HasResult, is_live
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -26,19 +30,32 @@ class _Answers:
     speedups: tuple[float, ...]
 
 
+def answers_beside(cpu: Repair, outcome: HasResult[Repairs]) -> Figure | Choice:
+    """Draw how the answer moves on this CPU, on a GPU, and on another one where it is known.
+
+    Args:
+        cpu: measured while the page is built.
+        outcome: of the experiment, called on any machine.
+    """
+    drawn = beside(outcome, partial(answers_figure, cpu))
+    return answers_figure(cpu, None) if isinstance(drawn, Word) else drawn
+
+
 def answers_figure(cpu: Repair, gpu: Repairs | None) -> Figure:
     """Draw how the answer moves from the published reading to the repaired one.
 
     Args:
         cpu: measured while the page is built.
-        gpu: recorded; None if it isn't yet.
+        gpu: live or recorded; None if it isn't recorded yet.
     """
     readings = reading_words()
     here = word("this CPU, {rows} rows", rows=cpu.batch)
     lines = [_Answers(here, palette.MEASURED, answers(cpu))]
     marks = recorded_marks()
     for mark, point in zip(marks, gpu.points if gpu else (), strict=False):
-        label = word("GPU (recorded), {rows} rows", rows=number(point.batch))
+        rows = number(point.batch)
+        recorded = word("GPU (recorded), {rows} rows", rows=rows)
+        label = word("this GPU, {rows} rows", rows=rows) if is_live(gpu) else recorded
         lines.append(_Answers(label, mark, answers(point)))
     drawing = FigureBuilder("answers")
     names = [drawing.say(reading) for reading in readings]

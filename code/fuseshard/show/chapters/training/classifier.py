@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from fuseshard import palette
 from fuseshard.compiler.training.records import ClassifierSweep, LengthRuns
 from fuseshard.measure.records import Sweep
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import recorded_marks
 from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
@@ -38,15 +39,16 @@ def live_choice(sweeps: Mapping[str, Sweep]) -> Choice:
     return choose("batch-size", word("How the texts are fed"), figures)
 
 
-def gpu_figure(outcome: HasResult[ClassifierSweep]) -> Figure | Word:
+def gpu_figure(outcome: HasResult[ClassifierSweep]) -> Figure | Choice | Word:
     """Draw the recorded sweep in both precisions, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    found = outcome.available
-    if found is None:
-        return record_it(outcome)
+    return beside(outcome, _gpu_figure)
+
+
+def _gpu_figure(found: ClassifierSweep) -> Figure:
     labels: dict[str, Text] = {name: plain(name) for name in found.sweeps}
     return speedup_figure("texts-gpu", found.sweeps, labels, whole=found)
 
@@ -150,15 +152,16 @@ def reach_finding(sweep: ClassifierSweep | None, precision: str, claimed: float)
     )
 
 
-def lengths_table(outcome: HasResult[LengthRuns]) -> Table | Word:
+def lengths_table(outcome: HasResult[LengthRuns]) -> Table | Choice | Word:
     """Show what each way to feed varying lengths costs and brings on the GPU.
 
     Args:
         outcome: of the experiment "training.classifier-lengths-gpu".
     """
-    runs = outcome.available
-    if runs is None:
-        return record_it(outcome)
+    return beside(outcome, _lengths_table)
+
+
+def _lengths_table(runs: LengthRuns) -> Table:
     names = length_words()
     ratios = [runs.comparison[name].ratio for name in runs.ways]
     table = TableBuilder("lengths-gpu", word("Batches of varying lengths on the GPU."))

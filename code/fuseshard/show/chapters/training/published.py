@@ -5,13 +5,14 @@ from __future__ import annotations
 from fuseshard import palette
 from fuseshard.compiler.training.records import LoopPair, Repair, Repairs
 from fuseshard.palette import Mark
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.training.words import claim_finding
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, factor, number
-from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
+from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Figure, Origin, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, word
@@ -87,15 +88,16 @@ def calls_figure(name: str, pair: LoopPair, *, origin: Origin | None) -> Figure:
     )
 
 
-def waiting_figure(outcome: HasResult[Repairs]) -> Figure | Word:
+def waiting_figure(outcome: HasResult[Repairs]) -> Figure | Choice | Word:
     """Draw what a timer that doesn't wait misses on a GPU, or say how to record it.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    gpu = outcome.available
-    if gpu is None:
-        return record_it(outcome)
+    return beside(outcome, _waiting_figure)
+
+
+def _waiting_figure(gpu: Repairs) -> Figure:
     drawing = FigureBuilder("waiting")
     rows = [(point, name) for point in gpu.points for name in ("eager", "compiled")]
     labels = {"eager": word("eager"), "compiled": word("compiled")}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from fuseshard.compiler.training.records import OptimizerTimes
 from fuseshard.measure.records import Comparison
 from fuseshard.measure.statistics import paired_ratio
+from fuseshard.show.beside.draw import beside, options_of
 from fuseshard.show.chapters.training.words import (
     optimizer_variants,
     precision_variants,
@@ -16,13 +18,13 @@ from fuseshard.show.chapters.training.words import (
 from fuseshard.show.charts.comparison import comparison_figure, comparison_table, finding
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.numbers import duration, number
-from fuseshard.show.recorded import HasResult, nothing_recorded
+from fuseshard.show.recorded import HasResult, is_live, nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.words import Word, word
 
 
 def optimizer_choice(live: OptimizerTimes, outcome: HasResult[OptimizerTimes]) -> Choice | Figure:
-    """Show the ways to do AdamW's step on this CPU, and on a GPU where that is recorded.
+    """Show the ways to do AdamW's step on this CPU, and on a GPU where that is known.
 
     Args:
         live: measured while the page is built.
@@ -31,8 +33,11 @@ def optimizer_choice(live: OptimizerTimes, outcome: HasResult[OptimizerTimes]) -
     here = optimizer_figure("optimizers-here", live)
     if outcome.available is None:
         return here
-    recorded = optimizer_figure("optimizers-gpu", outcome.available)
-    options = [(word("this CPU"), here), (word("a GPU (recorded)"), recorded)]
+    on_gpu = beside(outcome, partial(optimizer_figure, "optimizers-gpu"))
+    if isinstance(on_gpu, Word):
+        return here
+    where = word("this GPU") if is_live(outcome.available) else word("a GPU (recorded)")
+    options = [(word("this CPU"), here), *options_of(where, on_gpu)]
     return choose("optimizers", word("Where AdamW's step runs"), options)
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from fuseshard import palette
 from fuseshard.compiler.ledger.records import EAGER, MapCell, SpeedMap, SpeedMaps
 from fuseshard.measure.records import Ratio, Verdict
+from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.when_it_helps.map_words import (
     column_in_sentence,
@@ -23,7 +24,7 @@ from fuseshard.show.charts.variants import known_variants, verdict_word
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import TIMES_SIGN, factor, number
-from fuseshard.show.recorded import HasResult, record_it
+from fuseshard.show.recorded import HasResult
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -49,16 +50,18 @@ def map_chooser(maps: Sequence[SpeedMap], *, name: str = "speed-maps") -> Choice
 
 
 def recorded_chooser(outcome: HasResult[SpeedMaps]) -> Choice | Word:
-    """Show the recorded maps, or say how to record them.
+    """Show the recorded maps, another machine's beside them, or say how to record them.
 
     Args:
         outcome: of the experiment, called on any machine.
     """
-    if outcome.available is not None:
-        made = outcome.available  # one origin for all four: each figure has to name it
-        maps = [replace(one, origin=made.origin) for one in made.maps]
-        return map_chooser(maps, name="speed-maps-gpu")
-    return record_it(outcome)
+    return beside(outcome, _recorded_chooser)
+
+
+def _recorded_chooser(made: SpeedMaps) -> Choice:
+    # One origin for all four: each figure has to name it.
+    maps = [replace(one, origin=made.origin) for one in made.maps]
+    return map_chooser(maps, name="speed-maps-gpu")
 
 
 def map_figure(speeds: SpeedMap, *, name: str) -> Figure:

@@ -1,0 +1,98 @@
+"""What is shown of hand-written kernels' speeds (pure data). Oracle: times that the test makes."""
+
+import pytest
+
+from fuseshard.compiler.kernel_times.records import FusedPoint, FusedTimes, RowPoint, RowTimes
+from fuseshard.measure.experiments import Outcome
+from fuseshard.measure.records import Comparison, Origin
+from fuseshard.show.chapters.triton import speeds
+from fuseshard.show.records import Table
+from fuseshard.show.words import Word
+from tests.show.conftest import make_environment, make_timing
+
+ORIGIN = Origin(
+    is_live=False,
+    environment=make_environment(gpu="NVIDIA H200", num_gpus=1, driver="570", cuda="13.0"),
+)
+
+
+def comparison(**seconds: float) -> Comparison:
+    timings = [make_timing(name.replace("_", " "), s) for name, s in seconds.items()]
+    return Comparison(timings=tuple(timings), num_threads=1)
+
+
+def row_point(columns: int, by_hand_s: float) -> RowPoint:
+    return RowPoint(
+        task="softmax",
+        dtype="bfloat16",
+        rows=10,
+        columns=columns,
+        moved_bytes=4 * 10**9,
+        comparison=comparison(copy=1e-3, by_hand=by_hand_s, Inductor=1.25e-3, eager=2e-3),
+        errors={},
+    )
+
+
+ROWS = RowTimes(points=(row_point(1024, 1.1e-3), row_point(8192, 1.0e-3)), origin=ORIGIN)
+
+FUSED = FusedTimes(
+    points=(
+        FusedPoint(
+            task="attention",
+            shape={"B": 4, "T": 33},
+            dtype="bfloat16",
+            flop=2e12,
+            comparison=comparison(eager=4e-2, by_hand=1e-2, cuDNN=5e-3),
+            peak_bytes={"eager": 2**30, "by hand": 2**20, "cuDNN": 2**20},
+            errors={},
+        ),
+    ),
+    origin=ORIGIN,
+)
+
+
+def outcome(result: object) -> Outcome[object]:
+    return Outcome(experiment_id="triton.x-gpu", state="recorded", note="", available=result)
+
+
+def cells(table: Table) -> list[list[str]]:
+    return [[str(getattr(cell, "text", cell)) for cell in row] for row in table.rows]
+
+
+def test_speeds_are_shares_of_the_copys() -> None:
+    table = speeds.rows_table(outcome(ROWS))
+    assert isinstance(table, Table)
+    first = cells(table)[0]
+    assert first[:3] == ["softmax", "bfloat16", "1\N{NARROW NO-BREAK SPACE}024"]
+    assert [cell.replace("\N{NARROW NO-BREAK SPACE}", "") for cell in first[3:]] == [
+        "4000",
+        "90.9",
+        "80.0",
+        "50.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("share", "reached"), [(0.90, "at 2 of 2"), (0.95, "at 1 of 2"), (1.01, "at 0 of 2")]
+)
+def test_the_finding_counts_the_sizes_that_reach_a_share(share: float, reached: str) -> None:
+    said = str(speeds.rows_finding(ROWS, share))
+    assert reached in said
+    assert said.endswith("and 91 % where they do worst")
+    assert str(speeds.rows_finding(None, share)) == "nothing is recorded yet"
+
+
+def test_fused_operations_have_a_row_a_way() -> None:
+    table = speeds.fused_table(outcome(FUSED))
+    assert isinstance(table, Table)
+    ways = [row[1] for row in cells(table)]
+    assert ways == ["eager mode", "by hand", "cuDNN"]
+    assert cells(table)[2][0] == "attention, B = 4, T = 33"
+    assert cells(table)[2][3] == "400"
+
+
+def test_without_a_recording_both_say_how_to_get_one() -> None:
+    for show in (speeds.rows_table, speeds.fused_table):
+        shown = show(outcome(None))
+        assert isinstance(shown, Word)
+        assert "make record" in str(shown)
