@@ -43,7 +43,7 @@ def equal_finding(built: Sequence[Sequence[ProgramTexts]]) -> Word:
     """
     nvidia = [[one for one in texts if TARGETS[one.target].vendor == "nvidia"] for texts in built]
     return word(
-        "for {same} of {n} programs Triton's text is the same on all {cards} of NVIDIA's, and for "
+        "of {n} programs, {same} are the same Triton kernels on all {cards} of NVIDIA's cards, and "
         "{everywhere} of them on AMD's, too",
         same=sum(len({kernels(one) for one in texts}) == 1 for texts in nvidia),
         n=len(built),
