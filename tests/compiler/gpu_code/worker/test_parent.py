@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,12 @@ def worker() -> Iterator[Worker]:
 
 
 def is_alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+    """Whether any of its threads runs; the first one can be gone while others still end."""
+    stats = []
+    for path in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(OSError):  # it ended while we looked
+            stats.append(path.read_text())
+    return any(stat.rpartition(")")[2].split()[0] != "Z" for stat in stats)
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
