@@ -5,7 +5,7 @@ An unknown GPU is an error: no figure is guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Vendor = Literal["nvidia", "amd"]
@@ -91,20 +91,14 @@ _H200 = _nvidia(
     bf16_flop_per_s=1979e12 / 2,  # the data sheet's with sparsity, halved
     source="https://www.nvidia.com/en-us/data-center/h200/",
 )
-_H100 = _nvidia(
-    "h100",
-    "NVIDIA H100 80GB HBM3",
-    (9, 0),
-    num_multiprocessors=132,
-    max_threads_per_multiprocessor=2048,
-    max_blocks_per_multiprocessor=32,
-    shared_bytes_per_multiprocessor=228 * KIB,
-    shared_bytes_per_block_optin=227 * KIB,
+# The same chip with less of everything around it.
+_H100 = replace(
+    _H200,
+    key="h100",
+    name="NVIDIA H100 80GB HBM3",
     l2_bytes=50 * MIB,
     memory_bytes=80 * GIB,
     memory_bytes_per_s=3.35e12,
-    fp32_flop_per_s=67e12,
-    bf16_flop_per_s=1979e12 / 2,  # as above
     source="https://www.nvidia.com/en-us/data-center/h100/",
 )
 _A100 = _nvidia(

@@ -18,6 +18,8 @@ from fuseshard.compiler.kernel_times.records import (
     FusedPoint,
     FusedTimes,
 )
+from fuseshard.compiler.modes.steps import largest_error
+from fuseshard.kernels import reference
 from fuseshard.kernels.flash_attention import flash_attention
 from fuseshard.kernels.linear_cross_entropy import linear_cross_entropy
 from fuseshard.measure.clock import compare
@@ -145,7 +147,7 @@ def _attention_point(
     )
     q, k, v = drawn
     calls = dict(_attention_calls(q, k, v, device))
-    exact = (_math_attention(q[:1].double(), k[:1].double(), v[:1].double()),)
+    exact = reference.attention(q[:1], k[:1], v[:1], is_causal=True)[:1]
     point = FusedPoint(
         task="attention",
         shape={"B": batch, "H": heads, "T": positions, "D": features},
@@ -192,20 +194,12 @@ def _point(
 ) -> FusedPoint:
     """Add to the times what each way needs in memory, and how far off it is."""
     judged = outputs or {way: call() for way, call in calls.items()}
-    found = {way: _error(result, exact) for way, result in judged.items()}
+    found = {way: largest_error(result, exact) for way, result in judged.items()}
     errors = {way: error / found[EAGER] for way, error in found.items()}
     assert max(errors.values()) <= LARGEST_ERROR, (point.task, point.shape, errors)
     peaks = {way: _peak_bytes(call, device) for way, call in calls.items()}
     comparison = replace(point.comparison, origin=None)  # the result has it once for all
     return replace(point, errors=errors, peak_bytes=peaks, comparison=comparison)
-
-
-def _error(outputs: Tensors, exact: Tensors) -> float:
-    """The largest error of several tensors, each over its own largest value."""
-    return max(
-        ((got.double() - true).abs().max() / true.abs().max()).item()
-        for got, true in zip(outputs, exact, strict=True)
-    )
 
 
 def _peak_bytes(call: Call, device: str) -> int:

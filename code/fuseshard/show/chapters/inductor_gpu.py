@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fuseshard.compiler.gpu_study.matching import kernel_text
 from fuseshard.compiler.records import Kernel
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.sources import Anchor, annotated_source, on
@@ -25,7 +26,6 @@ def kernels_choice(cpp: Kernel, triton: str) -> Choice:
     """
     # Nine levels of four blanks would push every line that matters out of the page.
     code = re.sub(r"^ +", lambda blanks: " " * (len(blanks[0]) // 2), cpp.code, flags=re.M)
-    body = triton[triton.index("@triton.jit") :].rstrip()
     return choose(
         "softmax-languages",
         word("Written for"),
@@ -46,7 +46,7 @@ def kernels_choice(cpp: Kernel, triton: str) -> Choice:
                 annotated_source(
                     "softmax-for-gpu",
                     word("The softmax in Triton"),
-                    body,
+                    kernel_text(triton),
                     language="python",
                     notes=_notes(_TRITON),
                     folded=False,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.described.targets import TARGETS
+from fuseshard.compiler.gpu_study.matching import kernel_text
 from fuseshard.compiler.gpu_study.records import ProgramTexts
 from fuseshard.show.chapters.triton.names import program_word
 from fuseshard.show.explorer.explore import Explorer, Place, explore
@@ -58,7 +59,7 @@ def kernels(texts: ProgramTexts) -> tuple[str, ...]:
     Args:
         texts: of one program for one GPU.
     """
-    return tuple(k.source.triton.partition("@triton.jit")[2] for k in texts.kernels)
+    return tuple(kernel_text(k.source.triton) for k in texts.kernels)
 
 
 def registers_finding(texts: Sequence[ProgramTexts]) -> Word:

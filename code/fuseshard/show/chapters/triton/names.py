@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fuseshard.compiler.described.targets import TARGETS
+from fuseshard.show.explorer.words import short_name
 from fuseshard.show.words import Text, plain, word
 
 
@@ -57,5 +58,4 @@ def target_name(key: str) -> str:
     Args:
         key: of `compiler.described.targets.TARGETS`.
     """
-    short = {"h100": "H100", "a100": "A100", "rtx4090": "RTX 4090", "mi300x": "MI300X"}
-    return short.get(key) or TARGETS[key].name.rpartition(" ")[2]
+    return short_name(TARGETS[key])
