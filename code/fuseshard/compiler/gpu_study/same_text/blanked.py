@@ -15,10 +15,12 @@ BLANKS = {
     "hash of Triton's files": re.compile(r"(?<='backend_hash': )'[0-9A-Fa-f]+'"),
     "whether caches are used": re.compile(r"(?<='force_disable_caches': )\w+"),
     "address of a constant": re.compile(r"(?<== None  # )device.*$", re.MULTILINE),
+    "name of who compiled": re.compile(r"(?<=compiled_module_main\(')[^']*"),
 }
 """name -> pattern; what it matches is blanked. The first is where a file lies; the second counts
 the graphs of a process; the third depends on Python's version as well; the fourth is a setting of
-whoever runs the compiler; the fifth is where a tensor lies in memory. None is read by a kernel."""
+whoever runs the compiler; the fifth is where a tensor lies in memory; the sixth is the name of
+the process's script, or of an experiment. None is read by a kernel."""
 
 SHOWN = 12
 """lines of a difference that are kept"""
