@@ -108,7 +108,7 @@ def check_ridge(answer: object) -> Check:
             1.5 * needed: word("That counts numbers; memory moves bytes, two for each of them."),
             6 * needed: word("Each of the n³ products is a multiplication and an addition."),
             needed: word("That is the operations a byte that the card needs; at which n are they?"),
-            3 * ridge(h200, "float32"): word("In bfloat16 tensor cores compute: look at their peak."),
+            3 * ridge(h200, "float32"): word("In bfloat16 tensor cores compute: take their peak."),
         },
     )
 
@@ -132,7 +132,9 @@ def check_log_softmax(answer: object) -> Check:
         said = str(error).strip().splitlines()[-1]
         return wrong(name, word("The kernel doesn't run: {problem}", problem=said))
     hint = _log_softmax_hint(found, x)
-    return wrong(name, hint) if hint else right(name, word("Right: and the store is still masked."))
+    if hint is not None:
+        return wrong(name, hint)
+    return right(name, word("Right, and nothing is written outside the tensor."))
 
 
 def _started(kernel: Any, x: torch.Tensor) -> torch.Tensor:

@@ -99,7 +99,7 @@ def explained_finding(report: SameTextReport | None) -> Word:
     parts: list[Text] = []
     if named:
         parts.append(
-            word("{n} differ by the name under which they were compiled alone", n=len(named))
+            word("{n} in nothing but the name under which they were compiled", n=len(named))
         )
     for one in differing:
         if one not in named:

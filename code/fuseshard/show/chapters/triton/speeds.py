@@ -224,14 +224,14 @@ def memory_finding(times: FusedTimes | None, task: FusedTask, others: Sequence[s
     own = point.peak_bytes[BY_HAND]
     ways = [
         word(
-            "{way} {ratio} times",
+            "{way} {ratio}",
             way=as_value(way_word(way)),
             ratio=number(point.peak_bytes[way] / own, 2),
         )
         for way in others
     ]
     return word(
-        "at {sizes}, {ways} the memory of the kernel by hand",
+        "at {sizes}, counted in what the kernel by hand takes: {ways}",
         sizes=_sizes(point),
         ways=in_a_row(ways),
     )
