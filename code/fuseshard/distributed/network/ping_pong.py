@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
@@ -48,8 +49,8 @@ def measure_link(
     """
     _check(pattern, sizes_bytes, num_rounds, repeats)
     sizes = tuple(sorted(set(sizes_bytes)))
-    args = (pattern, sizes, num_rounds, repeats)
-    sent, added = run(_time_messages, 2, args=args, timeout=timeout)[0]
+    plan = _Plan(pattern=pattern, sizes=sizes, num_rounds=num_rounds, repeats=repeats)
+    sent, added = run(_time_messages, 2, args=(plan,), timeout=timeout)[0]
     times = LinkTimes(
         pattern=pattern,
         sizes_bytes=sizes,
@@ -60,19 +61,27 @@ def measure_link(
     return times, fit_link(times)
 
 
-def _time_messages(
-    rank: int, world_size: int, pattern: Pattern, sizes: tuple[int, ...], rounds: int, repeats: int
-) -> tuple[Rows, Rows]:
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """What both ranks do."""
+
+    pattern: Pattern
+    sizes: tuple[int, ...]
+    num_rounds: int
+    repeats: int
+
+
+def _time_messages(rank: int, world_size: int, plan: _Plan) -> tuple[Rows, Rows]:
     """Seconds of one message and of one addition on this rank."""
-    for size in sizes:  # connects the ranks and warms the buffers up
-        _best_of(2, rank, pattern, size)
+    for size in plan.sizes:  # connects the ranks and warms the buffers up
+        _best_of(2, rank, plan.pattern, size)
     sent, added = [], []
-    for index in range(rounds):
-        order = random.Random(index).sample(sizes, len(sizes))
-        message = {size: _best_of(repeats, rank, pattern, size) for size in order}
-        addition = {size: _best_addition(repeats, size) for size in order}
-        sent.append(tuple(message[size] for size in sizes))
-        added.append(tuple(addition[size] for size in sizes))
+    for index in range(plan.num_rounds):
+        order = random.Random(index).sample(plan.sizes, len(plan.sizes))
+        message = {size: _best_of(plan.repeats, rank, plan.pattern, size) for size in order}
+        addition = {size: _best_addition(plan.repeats, size) for size in order}
+        sent.append(tuple(message[size] for size in plan.sizes))
+        added.append(tuple(addition[size] for size in plan.sizes))
     return tuple(sent), tuple(added)
 
 

@@ -96,9 +96,7 @@ def _time_calls(
     return found
 
 
-def _check(
-    sizes_bytes: Sequence[int], world_size: int, num_rounds: int, repeats: int
-) -> None:
+def _check(sizes_bytes: Sequence[int], world_size: int, num_rounds: int, repeats: int) -> None:
     if not sizes_bytes or any(size < _BYTES or size % _BYTES for size in sizes_bytes):
         raise ValueError(
             f"time_all_reduces: sizes_bytes is {tuple(sizes_bytes)}, required are multiples of "
