@@ -117,7 +117,7 @@ def tree_all_reduce(tensor: torch.Tensor, group: Group = None) -> None:
         2 (N - 1) tensors sent by all ranks together, see `tree_all_reduce_bytes`.
 
     Source:
-        Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521, sections 4.2 and 4.3.
+        Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521.
     """
     size, rank = _place("tree_all_reduce", group)
     flat = tensor.detach().contiguous().view(-1)
@@ -158,7 +158,7 @@ def recursive_doubling_all_reduce(tensor: torch.Tensor, group: Group = None) -> 
         `recursive_doubling_all_reduce_bytes`.
 
     Source:
-        Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521, section 4.4.
+        Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521.
     """
     size, rank = _place("recursive_doubling_all_reduce", group)
     flat = tensor.detach().contiguous().view(-1)
