@@ -10,7 +10,7 @@ from fuseshard.show.records import Cell, Code, Column, Number, Table
 from fuseshard.show.words import Text, plain, word
 
 Held = Sequence[object]
-"""what each rank holds, in rank order; anything with a repr"""
+"""what each rank holds, in rank order: numbers in a list, or None for nothing"""
 
 
 def moves_table(name: str, before: Held, after: Mapping[str, Held]) -> Table:
@@ -83,7 +83,10 @@ def sent_table(
 
 
 def _held(value: object) -> Text | Code:
-    return plain("—") if value is None else Code(str(value))
+    if value is None:
+        return plain("—")
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return Code(" ".join(str(one) for one in values))
 
 
 def _mean(value: float) -> Number:
