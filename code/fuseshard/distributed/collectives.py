@@ -222,30 +222,36 @@ def _put_back(flat: torch.Tensor, tensor: torch.Tensor) -> None:
 def _pass_on(to_right: torch.Tensor, from_left: torch.Tensor, group: Group) -> None:
     """Send to the next rank of the ring while receiving from the one before."""
     size, rank = dist.get_world_size(group), dist.get_rank(group)
-    _wait_for(to_right, (rank + 1) % size, from_left, (rank - 1) % size, group)
+    left = (rank - 1) % size
+    _wait_for(_start(to_right, (rank + 1) % size, group), _start(None, left, group, from_left))
 
 
 def _exchange(
     outgoing: torch.Tensor | None, incoming: torch.Tensor | None, peer: int, group: Group
 ) -> None:
     """Send to a rank, receive from it, or both at the same time."""
-    _wait_for(outgoing, peer, incoming, peer, group)
+    _wait_for(_start(outgoing, peer, group, incoming))
 
 
-def _wait_for(
+def _start(
     outgoing: torch.Tensor | None,
-    to: int,
-    incoming: torch.Tensor | None,
-    source: int,
+    peer: int,
     group: Group,
-) -> None:
-    """Start a send and a receive, and wait for both."""
+    incoming: torch.Tensor | None = None,
+) -> list[dist.Work | None]:
+    """Start to send to a rank, to receive from it, or both."""
     works = []
     # An empty tensor is empty on both sides, so that both leave the message out.
     if outgoing is not None and outgoing.numel():
-        works.append(dist.isend(outgoing, group=group, group_dst=to))
+        works.append(dist.isend(outgoing, group=group, group_dst=peer))
     if incoming is not None and incoming.numel():
-        works.append(dist.irecv(incoming, group=group, group_src=source))
-    for work in works:
-        if work is not None:
-            work.wait()
+        works.append(dist.irecv(incoming, group=group, group_src=peer))
+    return works
+
+
+def _wait_for(*started: list[dist.Work | None]) -> None:
+    """Wait until all that was started is done."""
+    for works in started:
+        for work in works:
+            if work is not None:
+                work.wait()

@@ -196,6 +196,9 @@ def rounds_of(logs: Sequence[Log]) -> int:
 
     Args:
         logs: what each rank did, in order; every send has its receive.
+
+    Raises:
+        ValueError: a send or a receive is left over.
     """
     left = [list(log) for log in logs]
     clocks = [0] * len(logs)

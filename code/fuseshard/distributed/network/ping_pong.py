@@ -100,26 +100,31 @@ def _best_addition(repeats: int, size: int) -> float:
 def _best_of(repeats: int, rank: int, pattern: Pattern, size: int) -> float:
     """Seconds of the fastest message."""
     outgoing, incoming = (torch.zeros(size, dtype=torch.uint8) for _ in range(2))
-    peer = 1 - rank
+    play, num_messages = (_swap, 1) if pattern == "both ways" else (_there_and_back, 2)
     best_s = float("inf")
     dist.barrier()
     for _ in range(repeats):
         started_s = time.perf_counter()
-        if pattern == "both ways":
-            works = dist.isend(outgoing, peer), dist.irecv(incoming, peer)
-            for work in works:
-                if work is not None:
-                    work.wait()
-            best_s = min(best_s, time.perf_counter() - started_s)
-            continue
-        if rank == 0:
-            dist.send(outgoing, peer)
-            dist.recv(incoming, peer)
-        else:
-            dist.recv(incoming, peer)
-            dist.send(outgoing, peer)
-        best_s = min(best_s, (time.perf_counter() - started_s) / 2)
+        play(rank, outgoing, incoming)
+        best_s = min(best_s, (time.perf_counter() - started_s) / num_messages)
     return best_s
+
+
+def _swap(rank: int, outgoing: torch.Tensor, incoming: torch.Tensor) -> None:
+    """Send while the other rank sends."""
+    for work in (dist.isend(outgoing, 1 - rank), dist.irecv(incoming, 1 - rank)):
+        if work is not None:
+            work.wait()
+
+
+def _there_and_back(rank: int, outgoing: torch.Tensor, incoming: torch.Tensor) -> None:
+    """Send a message and wait for the answer, or the other way round."""
+    if rank == 0:
+        dist.send(outgoing, 1)
+        dist.recv(incoming, 1)
+    else:
+        dist.recv(incoming, 0)
+        dist.send(outgoing, 0)
 
 
 def _check(pattern: str, sizes_bytes: Sequence[int], num_rounds: int, repeats: int) -> None:

@@ -58,7 +58,7 @@ def time_all_reduces(
     """
     _check(sizes_bytes, world_size, num_rounds, repeats)
     sizes = sorted(set(sizes_bytes))
-    by_rank = run(_time_calls, world_size, args=(sizes, num_rounds, repeats), timeout=timeout)
+    by_rank = run(_time_calls, world_size, args=(sizes, (num_rounds, repeats)), timeout=timeout)
     records = []
     for algorithm in ALGORITHMS:
         for size in sizes:
@@ -77,9 +77,13 @@ def time_all_reduces(
 
 
 def _time_calls(
-    rank: int, world_size: int, sizes: list[int], num_rounds: int, repeats: int
+    rank: int, world_size: int, sizes: list[int], counts: tuple[int, int]
 ) -> dict[tuple[str, int], list[list[float]]]:
-    """Seconds of each call on this rank: algorithm and size -> round -> repeat."""
+    """Seconds of each call on this rank: algorithm and size -> round -> repeat.
+
+    `counts` are the rounds and the repeats in each.
+    """
+    num_rounds, repeats = counts
     jobs = [(algorithm, size) for algorithm in ALGORITHMS for size in sizes]
     found: dict[tuple[str, int], list[list[float]]] = {job: [] for job in jobs}
     for algorithm, _ in jobs:

@@ -40,9 +40,9 @@ _WRONG = "another result than expected"
 
 def collective_support(
     world_size: int = 2,
+    *,
     dtypes: Sequence[torch.dtype] = DTYPES,
     reduce_ops: Sequence[str] = REDUCE_OPS,
-    *,
     timeout: float = 60.0,
 ) -> tuple[SupportTrial, ...]:
     """Try every collective of gloo with every reduce operation and dtype on real ranks.
