@@ -22,6 +22,7 @@ from fuseshard.show.chapters.process_groups.names import fastest_finding, link_f
 from fuseshard.show.chapters.process_groups.races import (
     crossing_table,
     prediction_figure,
+    race_figure,
     race_table,
 )
 from fuseshard.show.chapters.process_groups.support import support_table
@@ -144,6 +145,17 @@ def test_the_race_divides_by_the_prediction():
     )
     (row,) = texts(table)
     assert [row[3], row[5], row[7]] == ["2.0", "1.0", "0.50"]
+
+
+def test_the_race_is_drawn_with_a_line_a_prediction_and_points_a_measurement():
+    links = dict.fromkeys(ALGORITHMS[:3], LINK)
+    times = [*race([132e-6, 56e-6, 28e-6, 1e-3]), *race([1e-3, 1e-3, 1e-3, 1e-3], size=400_000)]
+    figure = race_figure(times, links, environment())
+    modes = [trace["mode"] for trace in figure.figure["data"]]
+    assert modes == ["lines"] * 3 + ["markers"] * 4
+    assert len(texts(figure.table)) == 2
+    # ring of 4 kB: 6 * (10 + 1) us, half of 132; tree of 400 kB: 4 * (10 + 400) us, over 1 ms.
+    assert "are 0.61 to 2.0 times" in str(figure.caption)
 
 
 def test_predictions_and_crossings_are_the_models():

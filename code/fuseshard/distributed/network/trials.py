@@ -65,7 +65,7 @@ def gather_into_one(output: torch.Tensor, tensor: torch.Tensor) -> None:
 
 def _op(name: str) -> Any:
     if name == "PREMUL_SUM":
-        # It carries a factor, and this is torch's only way to make one. Checked on 2.11 and 2.13.
+        # It carries a factor, and this is torch's only way to make one. Checked on torch 2.13.
         return dist._make_nccl_premul_sum(2.0)
     return getattr(dist.ReduceOp, name)
 

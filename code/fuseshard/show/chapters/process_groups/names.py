@@ -38,6 +38,16 @@ def predicted_mark(name: str) -> Mark:
     return Mark(formula.light, formula.dark, _DASHES[name], _SYMBOLS[name], formula.pattern)
 
 
+def measured_mark(name: str) -> Mark:
+    """Draw a measured time in the colour of measurements, told apart by its symbol.
+
+    Args:
+        name: as in `distributed.network.records.ALGORITHMS`.
+    """
+    seen = palette.MEASURED
+    return Mark(seen.light, seen.dark, _DASHES[name], _SYMBOLS[name], seen.pattern)
+
+
 def link_finding(link: Link) -> Word:
     """Say in a clause whether latency and bandwidth stand out of the noise.
 

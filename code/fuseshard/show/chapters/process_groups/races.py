@@ -10,16 +10,24 @@ from fuseshard.distributed.network.standing import over_predicted
 from fuseshard.measure import records as measured
 from fuseshard.measure.records import Environment
 from fuseshard.show.cards import origin_line
-from fuseshard.show.chapters.process_groups.names import algorithm_word, predicted_mark
+from fuseshard.show.chapters.process_groups.names import (
+    algorithm_word,
+    measured_mark,
+    predicted_mark,
+)
 from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import duration, size
+from fuseshard.show.numbers import duration, number, size
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import word
 
 
 def race_table(
-    times: Sequence[AllReduceTimes], links: Mapping[str, Link], environment: Environment
+    times: Sequence[AllReduceTimes],
+    links: Mapping[str, Link],
+    environment: Environment,
+    *,
+    name: str = "all-reduce-times",
 ) -> Table:
     """Show measured times of all-reduces, and how many times the predicted one each is.
 
@@ -27,11 +35,12 @@ def race_table(
         times: of one or more world sizes.
         links: algorithm -> the link by which it is predicted.
         environment: the machine that they were measured on.
+        name: unique on its page.
     """
     rows = sorted({(found.world_size, found.payload_bytes) for found in times})
     by_key = {(t.algorithm, t.world_size, t.payload_bytes): t for t in times}
     table = TableBuilder(
-        "all-reduce-times",
+        name,
         word("Measured times of all-reduces, and how many times the predicted time that is."),
     )
     table.counts(word("Ranks"), [ranks for ranks, _ in rows])
@@ -44,6 +53,58 @@ def race_table(
             table.numbers(word("over predicted"), ratios, significant=2)
     return table.build(
         origin=origin_line(measured.Origin(is_live=True, environment=environment), num_threads=1)
+    )
+
+
+def race_figure(
+    times: Sequence[AllReduceTimes], links: Mapping[str, Link], environment: Environment
+) -> Figure:
+    """Draw measured times as points and predicted ones as lines, over the size of the tensor.
+
+    Args:
+        times: of one world size.
+        links: algorithm -> the link by which it is predicted.
+        environment: the machine that they were measured on.
+    """
+    ranks = times[0].world_size
+    drawing = FigureBuilder(f"race-of-{ranks}", height=460)
+    sizes = sorted({found.payload_bytes for found in times})
+    lines = {
+        name: [predict(links[name], n, ranks).value for n in sizes]
+        for name, predict in PREDICTED.items()
+    }
+    everything = [value for line in lines.values() for value in line]
+    drawing.log_axis("x", word("size of the tensor"), sizes, size)
+    drawing.log_axis(
+        "y", word("time of an all-reduce"), [*everything, *(t.median_s for t in times)], duration
+    )
+    for name, line in lines.items():
+        label = word("{name}, predicted", name=algorithm_word(name))
+        drawing.line(label, sizes, line, predicted_mark(name), show=duration, mode="lines")
+    for name in ALGORITHMS:
+        found = sorted((t.payload_bytes, t.median_s) for t in times if t.algorithm == name)
+        seen = [seconds for _, seconds in found]
+        drawing.points(
+            algorithm_word(name),
+            [num_bytes for num_bytes, _ in found],
+            seen,
+            measured_mark(name),
+            hover=[duration(seconds) for seconds in seen],
+        )
+    ratios = over_predicted(times, links).values()
+    return drawing.build(
+        caption=word(
+            "With {ranks} ranks, measured times are {low} to {high} times the predicted ones.",
+            ranks=ranks,
+            low=number(min(ratios), 2),
+            high=number(max(ratios), 2),
+        ),
+        alt=word(
+            "{count} rising curves on logarithmic axes, and points beside them.",
+            count=len(lines),
+        ),
+        table=race_table(times, links, environment, name=f"race-of-{ranks}-drawn"),
+        origin=origin_line(measured.Origin(is_live=True, environment=environment), num_threads=1),
     )
 
 
