@@ -82,14 +82,14 @@ class _CrossEntropy(torch.autograd.Function):
         ctx: Any, logits: torch.Tensor, targets: torch.Tensor, start: int, group: Group
     ) -> torch.Tensor:
         largest = logits.amax(-1)
-        dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)
+        dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)  # m
         exponentials = (logits - largest.unsqueeze(-1)).exp()
         total = exponentials.sum(-1)
-        dist.all_reduce(total, group=group)
+        dist.all_reduce(total, group=group)  # the sum over all tokens of the vocabulary
         is_elsewhere = (targets < start) | (targets >= start + logits.shape[-1])
         local = (targets - start).masked_fill(is_elsewhere, 0).unsqueeze(-1)
         at_target = logits.gather(-1, local).squeeze(-1).masked_fill(is_elsewhere, 0.0)
-        dist.all_reduce(at_target, group=group)
+        dist.all_reduce(at_target, group=group)  # one rank has it, the others add 0
         ctx.save_for_backward(exponentials / total.unsqueeze(-1), local, is_elsewhere)
         return (total.log() + largest - at_target).mean()
 

@@ -29,7 +29,6 @@ _VARIANTS = {
     "library": word("DTensor"),
     "library_sequence": word("DTensor, sequence parallel"),
     "no_f": word("by hand without f"),
-    "no_g": word("by hand without g"),
     "contiguous": word("by hand, qkv cut without regard to heads"),
 }
 WAYS = {
