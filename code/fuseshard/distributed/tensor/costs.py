@@ -53,7 +53,7 @@ def step_bytes(
 def regathered_bytes(
     sizes: Sizes, num_tokens: int, tp_degree: int, *, element_bytes: int = 4
 ) -> float:
-    """Bytes that a rank sends in addition if inputs of column-parallel layers are gathered twice.
+    """Bytes that a rank sends in addition if inputs of cut layers are gathered twice.
 
     Args:
         sizes: of the model.

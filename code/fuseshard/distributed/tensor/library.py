@@ -164,7 +164,7 @@ def check_plan(module: nn.Module, plan: Iterable[str]) -> None:
 
 
 def whole_gradients(model: MiniGPT) -> Mapping[str, torch.Tensor]:
-    """Return the gradients of a model split by `parallelize_minigpt`, whole and in its old order.
+    """Return the whole gradients of a model that `parallelize_minigpt` split, in the old order.
 
     Args:
         model: after `backward`; all ranks call this together.

@@ -6,6 +6,7 @@ N = ranks, D = width, H = heads, V = vocabulary. A range is (start, stop), as in
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Protocol
 
 Ranges = tuple[tuple[int, int], ...]
@@ -138,40 +139,54 @@ def minigpt_placements(sizes: Sizes, tp_degree: int) -> dict[str, Placement]:
         ValueError: see `check_sizes`.
     """
     check_sizes(sizes, tp_degree)
-    width, hidden = sizes.width, 4 * sizes.width
-    tokens = even_ranges(sizes.vocabulary, tp_degree)
-    features = even_ranges(width, tp_degree)
+    width, vocabulary = sizes.width, sizes.vocabulary
+    tokens = _Cut(0, even_ranges(vocabulary, tp_degree))
+    found = [_place("token_embedding.weight", vocabulary, width, cut=tokens)]
+    found.append(_place("position_embedding.weight", sizes.context, width))
+    for index in range(sizes.num_layers):
+        found += _block_placements(f"blocks.{index}", width, tp_degree)
+    found += [_place("norm.weight", width), _place("norm.bias", width)]
+    found.append(_place("head.weight", vocabulary, width, cut=tokens))
+    found.append(_place("head.bias", vocabulary, cut=tokens))
+    return {placement.name: placement for placement in found}
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """How a parameter is cut."""
+
+    dim: int | None
+    ranges: tuple[Ranges, ...]
+
+
+_NOT_CUT = _Cut(None, ())
+
+
+def _place(name: str, *shape: int, cut: _Cut = _NOT_CUT) -> Placement:
+    return Placement(name=name, shape=shape, dim=cut.dim, ranges=cut.ranges)
+
+
+def _block_placements(block: str, width: int, tp_degree: int) -> list[Placement]:
+    """Placements of one block, in the model's order."""
+    features, hidden = even_ranges(width, tp_degree), even_ranges(4 * width, tp_degree)
     heads = tuple(
         tuple((part * width + start, part * width + stop) for part in range(3))
         for ((start, stop),) in features
     )
-    found: dict[str, Placement] = {}
-
-    def place(name: str, *shape: int, dim: int | None = None, at: tuple[Ranges, ...] = ()) -> None:
-        found[name] = Placement(name=name, shape=shape, dim=dim, ranges=at)
-
-    place("token_embedding.weight", sizes.vocabulary, width, dim=0, at=tokens)
-    place("position_embedding.weight", sizes.context, width)
-    for index in range(sizes.num_layers):
-        block = f"blocks.{index}"
-        hidden_ranges = even_ranges(hidden, tp_degree)
-        place(f"{block}.attention_norm.weight", width)
-        place(f"{block}.attention_norm.bias", width)
-        place(f"{block}.attention.qkv.weight", 3 * width, width, dim=0, at=heads)
-        place(f"{block}.attention.qkv.bias", 3 * width, dim=0, at=heads)
-        place(f"{block}.attention.out.weight", width, width, dim=1, at=features)
-        place(f"{block}.attention.out.bias", width)
-        place(f"{block}.feed_forward_norm.weight", width)
-        place(f"{block}.feed_forward_norm.bias", width)
-        place(f"{block}.feed_forward.up.weight", hidden, width, dim=0, at=hidden_ranges)
-        place(f"{block}.feed_forward.up.bias", hidden, dim=0, at=hidden_ranges)
-        place(f"{block}.feed_forward.down.weight", width, hidden, dim=1, at=hidden_ranges)
-        place(f"{block}.feed_forward.down.bias", width)
-    place("norm.weight", width)
-    place("norm.bias", width)
-    place("head.weight", sizes.vocabulary, width, dim=0, at=tokens)
-    place("head.bias", sizes.vocabulary, dim=0, at=tokens)
-    return found
+    return [
+        _place(f"{block}.attention_norm.weight", width),
+        _place(f"{block}.attention_norm.bias", width),
+        _place(f"{block}.attention.qkv.weight", 3 * width, width, cut=_Cut(0, heads)),
+        _place(f"{block}.attention.qkv.bias", 3 * width, cut=_Cut(0, heads)),
+        _place(f"{block}.attention.out.weight", width, width, cut=_Cut(1, features)),
+        _place(f"{block}.attention.out.bias", width),
+        _place(f"{block}.feed_forward_norm.weight", width),
+        _place(f"{block}.feed_forward_norm.bias", width),
+        _place(f"{block}.feed_forward.up.weight", 4 * width, width, cut=_Cut(0, hidden)),
+        _place(f"{block}.feed_forward.up.bias", 4 * width, cut=_Cut(0, hidden)),
+        _place(f"{block}.feed_forward.down.weight", width, 4 * width, cut=_Cut(1, hidden)),
+        _place(f"{block}.feed_forward.down.bias", width),
+    ]
 
 
 def num_local_elements(placements: Mapping[str, Placement], rank: int) -> int:
@@ -181,13 +196,7 @@ def num_local_elements(placements: Mapping[str, Placement], rank: int) -> int:
         placements: of a model.
         rank: index of the rank in its group.
     """
-    total = 0
-    for placement in placements.values():
-        elements = 1
-        for length in placement.local_shape(rank):
-            elements *= length
-        total += elements
-    return total
+    return sum(prod(placement.local_shape(rank)) for placement in placements.values())
 
 
 def _check_count(name: str, value: object) -> None:

@@ -73,21 +73,22 @@ def vocabulary_parallel_cross_entropy(
     Source:
         Shoeybi et al. 2019, section 3, arXiv:1909.08053.
     """
-    return _CrossEntropy.apply(logits, targets, start, group)
+    return _CrossEntropy.apply(logits, targets - start, group)
 
 
 class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, logits: torch.Tensor, targets: torch.Tensor, start: int, group: Group
+        ctx: Any, logits: torch.Tensor, local_targets: torch.Tensor, group: Group
     ) -> torch.Tensor:
+        """Targets are counted from this rank's first token: some are elsewhere."""
         largest = logits.amax(-1)
         dist.all_reduce(largest, op=dist.ReduceOp.MAX, group=group)  # m
         exponentials = (logits - largest.unsqueeze(-1)).exp()
         total = exponentials.sum(-1)
         dist.all_reduce(total, group=group)  # the sum over all tokens of the vocabulary
-        is_elsewhere = (targets < start) | (targets >= start + logits.shape[-1])
-        local = (targets - start).masked_fill(is_elsewhere, 0).unsqueeze(-1)
+        is_elsewhere = (local_targets < 0) | (local_targets >= logits.shape[-1])
+        local = local_targets.masked_fill(is_elsewhere, 0).unsqueeze(-1)
         at_target = logits.gather(-1, local).squeeze(-1).masked_fill(is_elsewhere, 0.0)
         dist.all_reduce(at_target, group=group)  # one rank has it, the others add 0
         ctx.save_for_backward(exponentials / total.unsqueeze(-1), local, is_elsewhere)
@@ -99,4 +100,4 @@ class _CrossEntropy(torch.autograd.Function):
         softmax, local, is_elsewhere = ctx.saved_tensors
         ones = (~is_elsewhere).to(softmax.dtype).unsqueeze(-1)
         by_logit = softmax.scatter_add(-1, local, -ones)
-        return by_logit * (gradient / is_elsewhere.numel()), None, None, None
+        return by_logit * (gradient / is_elsewhere.numel()), None, None

@@ -51,39 +51,19 @@ def placement_figure(placements: Mapping[str, Placement], num_ranks: int) -> Fig
         placements: of MiniGPT, by parameter name.
         num_ranks: N, number of ranks.
     """
-    drawn = [(placements[name], label) for name, label in _DRAWN]
-    sizes = [_height_and_width(placement) for placement, _ in drawn]
-    row_height = max(height for height, _ in sizes) + _TITLE
+    shown = [placements[name] for name, _ in _DRAWN]
+    sizes = [_height_and_width(placement) for placement in shown]
     lefts = [sum(w for _, w in sizes[:i]) + i * _GAP for i in range(len(sizes))]
-    height = round(num_ranks * (row_height + _TITLE) * _PX_PER_ELEMENT) + 70
-    drawing = FigureBuilder(f"placements-{num_ranks}", height=height)
-    right, bottom = lefts[-1] + sizes[-1][1] + 20, num_ranks * (row_height + _TITLE)
+    row_height = max(height for height, _ in sizes) + 2 * _TITLE
+    bottom, right = num_ranks * row_height, lefts[-1] + sizes[-1][1] + 20
+    drawing = FigureBuilder(f"placements-{num_ranks}", height=round(bottom * _PX_PER_ELEMENT) + 70)
     drawing.layout |= {
         "xaxis": {"range": [-20, right], "visible": False, "fixedrange": True},
         "yaxis": {"range": [bottom, 0], "visible": False, "fixedrange": True},
         "shapes": [],
     }
     for rank in range(num_ranks):
-        top = rank * (row_height + _TITLE) + _TITLE
-        xs: list[float | None] = []
-        ys: list[float | None] = []
-        for (placement, label), left, (high, wide) in zip(drawn, lefts, sizes, strict=True):
-            _outline(drawing, left, top, left + wide, top + high)
-            drawing.note(left, top, plain(label), xanchor="left", yanchor="bottom", font=_FONT)
-            for x0, y0, x1, y1 in _held(placement, rank):
-                xs += [left + x0, left + x1, left + x1, left + x0, left + x0, None]
-                ys += [top + y0, top + y0, top + y1, top + y1, top + y0, None]
-        drawing.trace(
-            type="scatter",
-            name=drawing.say(word("rank {rank}", rank=rank)),
-            x=xs,
-            y=ys,
-            mode="lines",
-            fill="toself",
-            fillcolor=palette.RANKS[rank].light,
-            line={"color": palette.RANKS[rank].light, "width": 0},
-            hoverinfo="skip",
-        )
+        _draw_rank(drawing, shown, lefts, rank, top=rank * row_height + _TITLE)
     return drawing.build(
         caption=word(
             "What each of {ranks} ranks holds of one block and of both ends, as stored by "
@@ -100,7 +80,38 @@ def placement_figure(placements: Mapping[str, Placement], num_ranks: int) -> Fig
     )
 
 
-_FONT = {"size": 12}
+def _draw_rank(
+    drawing: FigureBuilder,
+    shown: Sequence[Placement],
+    lefts: Sequence[int],
+    rank: int,
+    *,
+    top: int,
+) -> None:
+    """Draw a row: all outlines, their names, and one trace of what the rank holds."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for placement, (_, label), left in zip(shown, _DRAWN, lefts, strict=True):
+        height, width = _height_and_width(placement)
+        box = {"x0": left, "y0": top, "x1": left + width, "y1": top + height}
+        line = {"color": palette.INK[0], "width": 1}
+        drawing.layout["shapes"].append({"type": "rect", "line": line, **box})
+        look = {"xanchor": "left", "yanchor": "bottom", "font": {"size": 12}}
+        drawing.note(left, top, plain(label), **look)
+        for x0, y0, x1, y1 in _held(placement, rank):
+            xs += [left + x0, left + x1, left + x1, left + x0, left + x0, None]
+            ys += [top + y0, top + y0, top + y1, top + y1, top + y0, None]
+    drawing.trace(
+        type="scatter",
+        name=drawing.say(word("rank {rank}", rank=rank)),
+        x=xs,
+        y=ys,
+        mode="lines",
+        fill="toself",
+        fillcolor=palette.RANKS[rank].light,
+        line={"color": palette.RANKS[rank].light, "width": 0},
+        hoverinfo="skip",
+    )
 
 
 def _height_and_width(placement: Placement) -> tuple[int, int]:
@@ -118,12 +129,6 @@ def _held(placement: Placement, rank: int) -> list[tuple[int, int, int, int]]:
     if placement.dim == 0:
         return [(0, start, width, stop) for start, stop in placement.ranges[rank]]
     return [(start, 0, stop, height) for start, stop in placement.ranges[rank]]
-
-
-def _outline(drawing: FigureBuilder, x0: float, y0: float, x1: float, y1: float) -> None:
-    line = {"color": palette.INK[0], "width": 1}
-    shape = {"type": "rect", "x0": x0, "y0": y0, "x1": x1, "y1": y1, "line": line}
-    drawing.layout["shapes"].append(shape)
 
 
 def _placement_table(placements: Mapping[str, Placement], num_ranks: int) -> Table:

@@ -32,23 +32,7 @@ def traffic_figure(
     drawing.log_axis("x", word("tokens in a step"), tokens, number)
     everything = [*sent, data_bytes]
     drawing.log_axis("y", word("bytes that a rank sends for one block"), everything, size)
-    ends = [(tokens[0], data_bytes), (tokens[-1], data_bytes)]
-    lines = [*tensor, (None, None), *ends]
-    drawing.trace(
-        type="scatter",
-        name=drawing.say(word("formula")),
-        mode="lines",
-        x=[x for x, _ in lines],
-        y=[y for _, y in lines],
-        line={"color": palette.FORMULA.light, "dash": palette.FORMULA.dash, "width": 2.5},
-        hovertext=[drawing.say(plain(size(y) if y else "")) for _, y in lines],
-        hovertemplate=HOVER,
-    )
-    above = {"xanchor": "left", "yanchor": "bottom", "yshift": 4}
-    drawing.note(tokens[0], data_bytes, word("data parallel"), **above)
-    drawing.note(
-        tokens[-1], sent[-1], word("tensor parallel"), xanchor="right", yanchor="top", yshift=-14
-    )
+    _draw_formulas(drawing, tensor, data_bytes)
     drawing.points(
         word("counted by the meter"),
         [x for x, _ in counted],
@@ -73,4 +57,26 @@ def traffic_figure(
             points=len(counted),
         ),
         table=table.build(),
+    )
+
+
+def _draw_formulas(drawing: FigureBuilder, tensor: Sequence[Point], data_bytes: float) -> None:
+    """Add one trace with a gap between its two lines, and each line's name."""
+    fewest, most = tensor[0][0], tensor[-1][0]
+    ends = [(fewest, data_bytes), (most, data_bytes)]
+    lines = [*tensor, (None, None), *ends]
+    drawing.trace(
+        type="scatter",
+        name=drawing.say(word("formula")),
+        mode="lines",
+        x=[x for x, _ in lines],
+        y=[y for _, y in lines],
+        line={"color": palette.FORMULA.light, "dash": palette.FORMULA.dash, "width": 2.5},
+        hovertext=[drawing.say(plain(size(y) if y else "")) for _, y in lines],
+        hovertemplate=HOVER,
+    )
+    above = {"xanchor": "left", "yanchor": "bottom", "yshift": 4}
+    drawing.note(fewest, data_bytes, word("data parallel"), **above)
+    drawing.note(
+        most, tensor[-1][1], word("tensor parallel"), xanchor="right", yanchor="top", yshift=-14
     )
