@@ -21,7 +21,7 @@ from torch.nn import functional
 
 from fuseshard.distributed.tensor.assemble import take
 from fuseshard.distributed.tensor.exchange import Group, all_gathered, all_reduced, own_piece
-from fuseshard.distributed.tensor.placements import Ranges, even_ranges
+from fuseshard.distributed.tensor.placements import Ranges, own_ranges
 
 Crossing = Callable[[torch.Tensor, Group], torch.Tensor]
 """what happens to a tensor on its way into or out of the region in which ranks differ"""
@@ -111,8 +111,8 @@ class ColumnParallelLinear(nn.Module):
         """
         super().__init__()
         self.group, self.enter = group, enter
-        ranges = ranges or even_ranges(linear.out_features, dist.get_world_size(group))
-        mine = ranges[dist.get_rank(group)]
+        rank, size = dist.get_rank(group), dist.get_world_size(group)
+        mine = own_ranges(ranges, linear.out_features, rank, size)
         self.weight = nn.Parameter(take(linear.weight, 0, mine))
         self.bias = None if linear.bias is None else nn.Parameter(take(linear.bias, 0, mine))
 
@@ -142,8 +142,9 @@ class RowParallelLinear(nn.Module):
         """
         super().__init__()
         self.group, self.leave = group, leave
-        ranges = ranges or even_ranges(linear.in_features, dist.get_world_size(group))
-        self.weight = nn.Parameter(take(linear.weight, 1, ranges[dist.get_rank(group)]))
+        rank, size = dist.get_rank(group), dist.get_world_size(group)
+        mine = own_ranges(ranges, linear.in_features, rank, size)
+        self.weight = nn.Parameter(take(linear.weight, 1, mine))
         self.bias = None if linear.bias is None else nn.Parameter(linear.bias.detach().clone())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

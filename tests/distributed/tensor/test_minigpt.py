@@ -192,6 +192,14 @@ def test_bytes_are_those_of_the_formulas(computed):
         assert [found[name][1] for found in ranks] == [sent] * size, name
 
 
+def test_an_unknown_way_to_share_activations_is_refused():
+    def odd(rank, size):
+        TensorParallelMiniGPT(MiniGPT(CONFIG), activations="half")
+
+    with pytest.raises(DistributedError, match="activations is 'half', must be one of whole"):
+        run(odd, 2)
+
+
 def test_a_sequence_that_the_ranks_cant_share_is_refused():
     def odd(rank, size):
         model = TensorParallelMiniGPT(MiniGPT(CONFIG), activations="sharded")

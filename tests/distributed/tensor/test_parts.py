@@ -153,6 +153,13 @@ def test_a_loss_that_looks_for_the_target_one_token_off_is_seen(computed):
     assert found[0]["off by one"][0] != pytest.approx(found[0]["right"][0], rel=1e-3)
 
 
+def test_a_negative_target_is_refused_before_anything_is_sent():
+    """torch's `ignore_index` has no twin here: no rank has token -100."""
+    targets = torch.tensor([[3, -100]])
+    with pytest.raises(ValueError, match="targets holds -100, must be token numbers from 0 on"):
+        vocabulary_parallel_cross_entropy(torch.zeros(1, 2, 5), targets, 0)
+
+
 @pytest.mark.ranks
 def test_sequence_operators_and_their_gradients(computed):
     own = torch.cat([draw(2, 2, WIDTH, seed=10 + rank) for rank in range(SIZE)], 1)

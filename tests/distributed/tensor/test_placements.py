@@ -12,6 +12,7 @@ from fuseshard.distributed.tensor.placements import (
     even_ranges,
     minigpt_placements,
     num_local_elements,
+    own_ranges,
 )
 from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
@@ -120,6 +121,22 @@ def test_what_cant_be_shared_is_refused_with_value_rule_and_way_out(sizes, degre
 def test_a_fair_share_passes():
     check_sizes(Numbers(), 4, sequence_length=12)
     assert len(minigpt_placements(Numbers(), 4)) == 2 + 4 * 12 + 4
+
+
+def test_ranges_given_must_be_one_a_rank_inside_the_dim():
+    halves = even_ranges(9, 2)
+    assert own_ranges(halves, 9, 1, 2) == ((5, 9),)
+    assert own_ranges(None, 9, 1, 2) == ((5, 9),)
+    with pytest.raises(ValueError, match="ranges has 2 entries, must have one for each of 3"):
+        own_ranges(halves, 9, 1, 3)
+    with pytest.raises(ValueError, match=r"ranges holds \(5, 9\), must lie between 0 and 8"):
+        own_ranges(halves, 8, 1, 2)
+
+
+@pytest.mark.parametrize("size", [0, -3, math.nan, 2.0])
+def test_a_dim_of_no_length_is_refused(size):
+    with pytest.raises(ValueError, match=f"size is {size}, must be a whole number of at least 1"):
+        even_ranges(size, 2)
 
 
 def test_more_parts_than_elements_are_refused():

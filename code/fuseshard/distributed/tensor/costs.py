@@ -3,7 +3,7 @@
 N = ranks, D = width, V = vocabulary, L = blocks; M = tokens in the step (sequences times length).
 """
 
-from fuseshard.distributed.tensor.placements import Sizes, check_degree
+from fuseshard.distributed.tensor.placements import Sizes, check_count, check_degree
 from fuseshard.distributed.traffic import all_gather_bytes, all_reduce_bytes
 
 ALL_REDUCES_PER_BLOCK = 4
@@ -21,7 +21,12 @@ def block_bytes(num_tokens: int, width: int, tp_degree: int, *, element_bytes: i
         width: D, features of a token.
         tp_degree: N, number of ranks.
         element_bytes: of one activation.
+
+    Raises:
+        ValueError: tokens, features or ranks aren't counts.
     """
+    for name, value in (("num_tokens", num_tokens), ("width", width)):
+        check_count(name, value)
     activation = num_tokens * width * element_bytes
     return ALL_REDUCES_PER_BLOCK * all_reduce_bytes(activation, check_degree(tp_degree))
 
@@ -40,9 +45,12 @@ def step_bytes(
     Returns:
         "blocks"; "ends": the embedding forward and the head backward, an all-reduce each;
         "loss": three all-reduces of a number a token.
+
+    Raises:
+        ValueError: see `block_bytes`.
     """
-    end = all_reduce_bytes(num_tokens * sizes.width * element_bytes, tp_degree)
     block = block_bytes(num_tokens, sizes.width, tp_degree, element_bytes=element_bytes)
+    end = all_reduce_bytes(num_tokens * sizes.width * element_bytes, tp_degree)
     return {
         "blocks": sizes.num_layers * block,
         "ends": 2 * end,

@@ -4,7 +4,7 @@ N = ranks, B = sequences, T = tokens, D = width, H = heads, V = vocabulary.
 """
 
 from copy import deepcopy
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.distributed as dist
@@ -71,6 +71,11 @@ class TensorParallelMiniGPT(nn.Module):
     ) -> None:
         """Copy this rank's part of each parameter."""
         super().__init__()
+        if activations not in get_args(Activations):
+            raise ValueError(
+                f"TensorParallelMiniGPT: activations is {activations!r}, must be one of "
+                f"{', '.join(get_args(Activations))} (what a rank has between products); use one"
+            )
         self.group, self.activations, self.config = group, activations, model.config
         self.placements = minigpt_placements(model.config, dist.get_world_size(group))
         self._enter = copy_to_group if activations == "whole" else gather_sequence

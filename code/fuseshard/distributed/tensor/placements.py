@@ -3,7 +3,7 @@
 N = ranks, D = width, H = heads, V = vocabulary. A range is (start, stop), as in Python.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -67,6 +67,7 @@ def even_ranges(size: int, num_parts: int) -> tuple[Ranges, ...]:
         ValueError: num_parts is no count of ranks, or there are fewer elements than ranks.
     """
     check_degree(num_parts)
+    check_count("size", size)
     if size < num_parts:
         raise ValueError(
             f"tensor_parallel: the dim to cut has {size} elements, must be at least tp_degree "
@@ -75,6 +76,34 @@ def even_ranges(size: int, num_parts: int) -> tuple[Ranges, ...]:
     small, num_larger = divmod(size, num_parts)
     starts = [rank * small + min(rank, num_larger) for rank in range(num_parts + 1)]
     return tuple(((a, b),) for a, b in pairwise(starts))
+
+
+def own_ranges(ranges: Sequence[Ranges] | None, size: int, rank: int, num_ranks: int) -> Ranges:
+    """Return what one rank holds of a dim.
+
+    Args:
+        ranges: one entry a rank; None means pieces as equal as they come.
+        size: length of the dim.
+        rank: index of the rank.
+        num_ranks: N, number of ranks.
+
+    Raises:
+        ValueError: there isn't one entry a rank, or one lies outside the dim.
+    """
+    if ranges is None:
+        return even_ranges(size, num_ranks)[rank]
+    if len(ranges) != num_ranks:
+        raise ValueError(
+            f"tensor_parallel: ranges has {len(ranges)} entries, must have one for each of "
+            f"{num_ranks} ranks (others would hold parts that nobody asks for); cut it anew"
+        )
+    for start, stop in ranges[rank]:
+        if not 0 <= start < stop <= size:
+            raise ValueError(
+                f"tensor_parallel: ranges holds ({start}, {stop}), must lie between 0 and {size} "
+                "and not be empty (it cuts a dim of that length); cut it anew"
+            )
+    return ranges[rank]
 
 
 def check_degree(tp_degree: object) -> int:
@@ -94,6 +123,23 @@ def check_degree(tp_degree: object) -> int:
     return tp_degree
 
 
+def check_count(name: str, value: object) -> None:
+    """Refuse what can't be the number of things.
+
+    Args:
+        name: of the argument.
+        value: of the argument.
+
+    Raises:
+        ValueError: it isn't a whole number of at least 1.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(
+            f"tensor_parallel: {name} is {value!r}, must be a whole number of at least 1 (it "
+            f"counts things); pass {name}=1 or more"
+        )
+
+
 def check_sizes(sizes: Sizes, tp_degree: int, *, sequence_length: int | None = None) -> None:
     """Refuse a model that can't be shared out among so many ranks; call it before any starts.
 
@@ -108,7 +154,7 @@ def check_sizes(sizes: Sizes, tp_degree: int, *, sequence_length: int | None = N
     """
     check_degree(tp_degree)
     for name in ("num_heads", "vocabulary"):
-        _check_count(name, getattr(sizes, name))
+        check_count(name, getattr(sizes, name))
     _check_multiple("num_heads", sizes.num_heads, tp_degree, "each rank holds whole heads")
     if sizes.vocabulary < tp_degree:
         raise ValueError(
@@ -116,7 +162,7 @@ def check_sizes(sizes: Sizes, tp_degree: int, *, sequence_length: int | None = N
             f"{tp_degree} (each rank holds some tokens); use tp_degree {sizes.vocabulary} or less"
         )
     if sequence_length is not None:
-        _check_count("sequence_length", sequence_length)
+        check_count("sequence_length", sequence_length)
         why = "a reduce-scatter gives each rank equally many tokens"
         _check_multiple("sequence_length", sequence_length, tp_degree, why)
 
@@ -197,14 +243,6 @@ def num_local_elements(placements: Mapping[str, Placement], rank: int) -> int:
         rank: index of the rank in its group.
     """
     return sum(prod(placement.local_shape(rank)) for placement in placements.values())
-
-
-def _check_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(
-            f"tensor_parallel: {name} is {value!r}, must be a whole number of at least 1 (it "
-            f"counts things); pass {name}=1 or more"
-        )
 
 
 def _check_multiple(name: str, value: int, tp_degree: int, why: str) -> None:

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from fuseshard.distributed.tensor.assemble import take
 from fuseshard.distributed.tensor.exchange import Group
-from fuseshard.distributed.tensor.placements import Ranges, even_ranges
+from fuseshard.distributed.tensor.placements import Ranges, own_ranges
 from fuseshard.distributed.tensor_parallel import Crossing, reduce_from_group
 
 
@@ -38,8 +38,8 @@ class VocabularyParallelEmbedding(nn.Module):
         """
         super().__init__()
         self.group, self.leave = group, leave
-        ranges = ranges or even_ranges(embedding.num_embeddings, dist.get_world_size(group))
-        mine = ranges[dist.get_rank(group)]
+        rank, size = dist.get_rank(group), dist.get_world_size(group)
+        mine = own_ranges(ranges, embedding.num_embeddings, rank, size)
         ((self.start, self.stop),) = mine
         self.weight = nn.Parameter(take(embedding.weight, 0, mine))
 
@@ -60,12 +60,16 @@ def vocabulary_parallel_cross_entropy(
 
     Args:
         logits: [..., V/N] of this rank's tokens; not modified.
-        targets: [...] token numbers, int64, equal on all ranks.
+        targets: [...] token numbers, int64, equal on all ranks; none is left out, as torch's
+            `ignore_index` would.
         start: number of this rank's first token.
         group: ranks that take part; None means all.
 
     Returns:
         scalar, equal on all ranks; its backward gives [..., V/N].
+
+    Raises:
+        ValueError: a target is negative.
 
     Communicates:
         three all-reduces of as many elements as `targets` has; backward nothing.
@@ -73,6 +77,12 @@ def vocabulary_parallel_cross_entropy(
     Source:
         Shoeybi et al. 2019, section 3, arXiv:1909.08053.
     """
+    if targets.numel() and int(targets.min()) < 0:
+        raise ValueError(
+            f"vocabulary_parallel_cross_entropy: targets holds {int(targets.min())}, must be "
+            "token numbers from 0 on (no rank has such a token, so it would count as a logit "
+            "of 0); leave these places out of logits and targets"
+        )
     return _CrossEntropy.apply(logits, targets - start, group)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fuseshard import palette
 from fuseshard.show.figures import HOVER, FigureBuilder
-from fuseshard.show.numbers import number, size
+from fuseshard.show.numbers import number, size, size_unit
 from fuseshard.show.records import Figure
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import plain, word
@@ -29,9 +29,7 @@ def traffic_figure(
     drawing = FigureBuilder("tensor-or-data-bytes", height=400)
     tokens = [x for x, _ in tensor]
     sent = [y for _, y in tensor]
-    drawing.log_axis("x", word("tokens in a step"), tokens, number)
-    everything = [*sent, data_bytes]
-    drawing.log_axis("y", word("bytes that a rank sends for one block"), everything, size)
+    _draw_axes(drawing, tokens, [*sent, data_bytes])
     _draw_formulas(drawing, tensor, data_bytes)
     drawing.points(
         word("counted by the meter"),
@@ -60,6 +58,23 @@ def traffic_figure(
     )
 
 
+def _draw_axes(drawing: FigureBuilder, tokens: Sequence[int], num_bytes: Sequence[float]) -> None:
+    """Set logarithmic axes with ticks at powers of two, as tokens and bytes have them."""
+    drawing.log_axis("x", word("tokens in a step"), tokens, number)
+    drawing.log_axis("y", word("bytes that a rank sends for one block"), num_bytes, size)
+    sizes = [4**power for power in range(20) if min(num_bytes) <= 4**power <= max(num_bytes)]
+    x_texts = [drawing.say(plain(str(count))) for count in tokens]
+    y_texts = [drawing.say(plain(_whole_size(count))) for count in sizes]
+    drawing.layout["xaxis"] |= {"tickvals": list(tokens), "ticktext": x_texts}
+    drawing.layout["yaxis"] |= {"tickvals": sizes, "ticktext": y_texts}
+
+
+def _whole_size(num_bytes: int) -> str:
+    """Print a power of two without decimals: 524288 is "512 KiB"."""
+    symbol, unit_bytes = size_unit([num_bytes])
+    return f"{int(num_bytes / unit_bytes)} {symbol}"
+
+
 def _draw_formulas(drawing: FigureBuilder, tensor: Sequence[Point], data_bytes: float) -> None:
     """Add one trace with a gap between its two lines, and each line's name."""
     fewest, most = tensor[0][0], tensor[-1][0]
@@ -77,6 +92,6 @@ def _draw_formulas(drawing: FigureBuilder, tensor: Sequence[Point], data_bytes: 
     )
     above = {"xanchor": "left", "yanchor": "bottom", "yshift": 4}
     drawing.note(fewest, data_bytes, word("data parallel"), **above)
-    drawing.note(
-        most, tensor[-1][1], word("tensor parallel"), xanchor="right", yanchor="top", yshift=-14
-    )
+    place, sent = tensor[3 * len(tensor) // 4]
+    below = {"xanchor": "left", "yanchor": "top", "xshift": 10}
+    drawing.note(place, sent, word("tensor parallel"), **below)
