@@ -76,8 +76,8 @@ def difference_table(
     return Table(
         name="tensor-parallel-differences",
         caption=word(
-            "Largest difference of loss and gradients from those of one process, also in epsilons "
-            "(ε); up to {terms} ε are rounding.",
+            "Largest difference of loss, logits and gradients from those of one process, also in "
+            "epsilons (ε); up to {terms} ε are rounding.",
             terms=num_terms,
         ),
         columns=(*columns, Column(word("Verdict"))),
