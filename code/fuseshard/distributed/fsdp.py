@@ -28,7 +28,7 @@ class ShardedUnit:
 
     Args:
         module: its forward and backward passes are what the unit must be whole for.
-        params: the parameters that belong to the unit; equal on all ranks, as nothing makes them so.
+        params: the unit's parameters; equal on all ranks, as nothing here makes them so.
         group: ranks that share them; None means all.
         reshard_after_forward: free the parameters after the forward pass, and gather them again
             for the backward pass.

@@ -3,6 +3,8 @@
 N = ranks. Everything is float32 and on the CPU, so that bytes are exact and equal on any machine.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -52,9 +54,7 @@ def measure_step(
     check_world_size(world_size)
     check_positive("learning_rate", learning_rate)
     config = MiniGPTConfig(width=width)
-    return run(
-        _measured, world_size, args=(variant, config, reshard_after_forward, learning_rate)
-    )
+    return run(_measured, world_size, args=(variant, config, reshard_after_forward, learning_rate))
 
 
 def _measured(
@@ -68,14 +68,14 @@ def _measured(
     """One rank's second step."""
     generator = torch.Generator().manual_seed(rank)
     with LiveTensors() as live:
-        model = MiniGPT(config)
+        model = MiniGPT(setup.config)
         blocks = list(model.blocks)
         training = prepare(
-            variant,
+            setup.variant,
             model,
             blocks,
-            learning_rate=learning_rate,
-            reshard_after_forward=reshard_after_forward,
+            learning_rate=setup.learning_rate,
+            reshard_after_forward=setup.reshard_after_forward,
         )
         training.step(_loss(model, generator))
         live.peak_bytes = 0
@@ -86,12 +86,12 @@ def _measured(
                 loss = _loss(model, generator)
             states = _backward(training, loss)
     memory = StepMemory(
-        variant=variant,
+        variant=setup.variant,
         world_size=world_size,
         rank=rank,
         states=states,
         activations=saved.num_bytes,
-        gathered=recorder.record.most_bytes if variant in ("zero3", "fully_shard") else 0,
+        gathered=recorder.record.most_bytes if setup.variant in ("zero3", "fully_shard") else 0,
         peak=live.peak_bytes,
         sent=meter.sent_bytes_per_rank,
     )
@@ -100,7 +100,7 @@ def _measured(
 
 def _backward(training: Training, loss: torch.Tensor) -> ModelStates:
     """Finish the step, and count what is there right after the backward pass."""
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss.backward()
     params = [*training.model.parameters(), *training.kept]
     trained = [param for group in training.optimizer.param_groups for param in group["params"]]
     states = ModelStates(

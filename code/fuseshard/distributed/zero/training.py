@@ -50,7 +50,7 @@ class Training:
         Args:
             loss: mean over this rank's samples; shards of the batch must be equal in size.
         """
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.reduce()
         self.optimizer.step()
         self.gather()
