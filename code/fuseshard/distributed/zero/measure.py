@@ -53,18 +53,21 @@ def measure_step(
     check_variant(variant)
     check_world_size(world_size)
     check_positive("learning_rate", learning_rate)
-    config = MiniGPTConfig(width=width)
-    return run(_measured, world_size, args=(variant, config, reshard_after_forward, learning_rate))
+    setup = _Setup(variant, MiniGPTConfig(width=width), reshard_after_forward, learning_rate)
+    return run(_measured, world_size, args=(setup,))
 
 
-def _measured(
-    rank: int,
-    world_size: int,
-    variant: Variant,
-    config: MiniGPTConfig,
-    reshard_after_forward: bool | None,
-    learning_rate: float,
-) -> tuple[StepMemory, Residency]:
+@dataclass(frozen=True)
+class _Setup:
+    """What all ranks do."""
+
+    variant: Variant
+    config: MiniGPTConfig
+    reshard_after_forward: bool | None
+    learning_rate: float
+
+
+def _measured(rank: int, world_size: int, setup: _Setup) -> tuple[StepMemory, Residency]:
     """One rank's second step."""
     generator = torch.Generator().manual_seed(rank)
     with LiveTensors() as live:
