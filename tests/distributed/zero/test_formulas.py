@@ -35,12 +35,17 @@ def test_each_stage_divides_one_thing_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "reshard", "rounds"),
-    [(0, True, 2), (1, True, 2), (2, False, 2), (3, True, 3), (3, False, 2)],
+    ("stage", "kept", "rounds"),
+    [(0, 0, 2), (1, 0, 2), (2, 0, 2), (3, 0, 3), (3, 4000, 2), (3, 1000, 2.75)],
 )
-def test_traffic_is_two_or_three_times_the_parameters(stage, reshard, rounds) -> None:
-    sent = step_traffic_bytes(4000, 4, stage, reshard_after_forward=reshard)
-    assert sent == rounds * 3000
+def test_traffic_is_two_to_three_times_the_parameters(stage, kept, rounds) -> None:
+    assert step_traffic_bytes(4000, 4, stage, kept_bytes=kept) == rounds * 3000
+
+
+@pytest.mark.parametrize("kept", [-1, 4001, math.nan])
+def test_what_is_no_part_of_the_parameters_is_refused(kept) -> None:
+    with pytest.raises(ValueError, match="kept_bytes is"):
+        step_traffic_bytes(4000, 4, 3, kept_bytes=kept)
 
 
 def test_one_rank_sends_nothing_and_keeps_all() -> None:

@@ -40,11 +40,11 @@ def test_a_rank_sends_what_the_formula_says(measured, variant) -> None:
     for memory, _ in measured[variant]:
         stage = STAGES[variant]
         assert memory.sent == step_traffic_bytes(4 * NUM_PARAMETERS, memory.world_size, stage)
-        # Must-fail twin: another stage's formula, or the same without resharding.
-        other = step_traffic_bytes(
-            4 * NUM_PARAMETERS, memory.world_size, 3, reshard_after_forward=stage < 3
+        # Must-fail twin: the formula of another stage, or of the same without resharding.
+        kept = 4 * NUM_PARAMETERS if stage == 3 else 0
+        assert memory.sent != step_traffic_bytes(
+            4 * NUM_PARAMETERS, memory.world_size, 3, kept_bytes=kept
         )
-        assert memory.sent != other
 
 
 @pytest.mark.ranks

@@ -42,23 +42,20 @@ def model_state_bytes(
 
 
 def step_traffic_bytes(
-    parameter_bytes: float,
-    world_size: int,
-    stage: int,
-    *,
-    reshard_after_forward: bool = True,
+    parameter_bytes: float, world_size: int, stage: int, *, kept_bytes: float = 0
 ) -> float:
     """Compute what one rank sends in a step: so many times (N - 1)/N of the parameters.
 
     Stage 0 all-reduces the gradients: 2. Stages 1 and 2 reduce-scatter them and all-gather the
     new parameters: 2. Stage 3 gathers before the forward and before the backward pass and
-    reduce-scatters: 3; or 2 if parameters stay whole in between.
+    reduce-scatters: 3, less what needn't be gathered again.
 
     Args:
         parameter_bytes: S, also the bytes of all gradients.
         world_size: N.
         stage: 0 to 3.
-        reshard_after_forward: stage 3 alone; whether parameters are freed after the forward pass.
+        kept_bytes: stage 3 alone; parameters that stay whole from the forward to the backward
+            pass: 0 if all are freed, S if none is.
 
     Returns:
         bytes, padding not counted.
@@ -70,8 +67,15 @@ def step_traffic_bytes(
         Rajbhandari et al. 2020, section 7, arXiv:1910.02054.
     """
     _check(parameter_bytes, world_size, stage)
-    num_rounds = 3 if stage == 3 and reshard_after_forward else 2
-    return float(Fraction(parameter_bytes) * num_rounds * (world_size - 1) / world_size)
+    if not 0 <= kept_bytes <= parameter_bytes:
+        raise ValueError(
+            f"kept_bytes is {kept_bytes!r}, required is 0 to {parameter_bytes} (it is a part of "
+            "the parameters); pass the bytes of the units that aren't freed after the forward pass"
+        )
+    moved = 3 * Fraction(parameter_bytes) - Fraction(kept_bytes)
+    if stage < 3:
+        moved = 2 * Fraction(parameter_bytes)
+    return float(moved * (world_size - 1) / world_size)
 
 
 def check_stage(stage: object) -> None:

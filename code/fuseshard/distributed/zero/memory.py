@@ -13,7 +13,6 @@ from typing import Any, Self
 import torch
 from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode  # no public name; 2.11 and 2.13
-from torch.utils._pytree import tree_leaves  # no public name; 2.11 and 2.13
 
 
 def storage_bytes(tensors: Iterable[torch.Tensor | None]) -> int:
@@ -116,9 +115,9 @@ class LiveTensors:
         self._mode.__exit__(kind, error, trail)
 
     def _note(self, result: Any) -> None:
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self._add(tensor)
+        for item in result if isinstance(result, (list, tuple)) else (result,):
+            if isinstance(item, torch.Tensor):
+                self._add(item)
         self.peak_bytes = max(self.peak_bytes, self.num_bytes)
 
     def _add(self, tensor: torch.Tensor) -> None:
