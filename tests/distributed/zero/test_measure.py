@@ -8,7 +8,7 @@ import math
 import pytest
 
 from fuseshard.distributed.zero.formulas import model_state_bytes, step_traffic_bytes
-from fuseshard.distributed.zero.measure import measure_step
+from fuseshard.distributed.zero.measure import measure_step, measure_steps
 from fuseshard.models.minigpt import MiniGPTConfig
 
 NUM_PARAMETERS = MiniGPTConfig().num_parameters
@@ -19,7 +19,8 @@ STAGES = {"ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fully_shard": 3}
 @pytest.fixture(scope="module", params=[2, 4], ids="N={}".format)
 def measured(request):
     size = request.param
-    return {variant: measure_step(variant, size, reshard_after_forward=True) for variant in STAGES}
+    found = measure_steps([(variant, True) for variant in STAGES], size)
+    return dict(zip(STAGES, found, strict=True))
 
 
 @pytest.mark.ranks
@@ -90,6 +91,6 @@ def test_other_bad_input_is_refused_before_anything_starts() -> None:
     with pytest.raises(ValueError, match="variant is 'zero9'"):
         measure_step("zero9", 2)
     with pytest.raises(ValueError, match="learning_rate is nan"):
-        measure_step("zero3", 2, learning_rate=math.nan)
+        measure_steps([("zero3", None)], 2, learning_rate=math.nan)
     with pytest.raises(ValueError, match="width is 0"):
-        measure_step("zero3", 2, width=0)
+        measure_steps([("zero3", None)], 2, width=0)

@@ -116,7 +116,7 @@ def check_norm(answer: object) -> Check:
         kind = type(answer).__name__
         return wrong(NORM, word("This needs a function, got a {kind}.", kind=kind))
     try:
-        outcomes = run(_norm_on_a_rank, _NORM_RANKS, args=(answer,), timeout=30.0)
+        outcomes = run(_norm_on_a_rank, _NORM_RANKS, args=(answer,), timeout=15.0)
     except DistributedError as error:
         hint = word("On three ranks it fails: {reason}", reason=error.reason)
         return wrong(NORM, hint)

@@ -33,15 +33,16 @@ class FlatParameters:
         self.full = params[0].new_zeros(world_size * self._shard_numel)
         """[N Q], the parameters and then zeros; holds nothing while `is_whole` is False"""
         self._whole_bytes = self.full.nbytes
-        self._own = slice(rank * self._shard_numel, (rank + 1) * self._shard_numel)
+        self.own_range = slice(rank * self._shard_numel, (rank + 1) * self._shard_numel)
+        """this rank's part of the buffer"""
         for param, piece in zip(params, self._pieces(self.full), strict=True):
             piece.copy_(param.detach().flatten())
             param.data = piece.view_as(param)
 
     @property
     def own(self) -> torch.Tensor:
-        """[Q], a view of this rank's part of the buffer."""
-        return self.full[self._own]
+        """[Q], a view of this rank's part of the parameters."""
+        return self.full[self.own_range]
 
     @property
     def is_whole(self) -> bool:
@@ -64,6 +65,21 @@ class FlatParameters:
         """Give the buffer's memory back; the parameters keep their shapes and lose their values."""
         self.full.untyped_storage().resize_(0)
 
+    def lay(self, tensors: Sequence[torch.Tensor | None]) -> torch.Tensor:
+        """Lay tensors end to end as the parameters are.
+
+        Args:
+            tensors: one a parameter, of its shape; None stands for zeros.
+
+        Returns:
+            [N Q], a copy, zeros where the buffer is padded.
+        """
+        flat = self.full.new_zeros(self._whole_bytes // self.full.element_size())
+        for tensor, piece in zip(tensors, self._pieces(flat), strict=True):
+            if tensor is not None:
+                piece.copy_(tensor.flatten())
+        return flat
+
     def reduce_gradients(self) -> torch.Tensor:
         """Average the gradients over ranks, keep this rank's shard, drop the whole ones.
 
@@ -73,10 +89,8 @@ class FlatParameters:
         Communicates:
             one reduce-scatter of N Q elements, see `reduce_scatter_bytes`.
         """
-        flat = self.full.new_zeros(self._whole_bytes // self.full.element_size())
-        for param, piece in zip(self.params, self._pieces(flat), strict=True):
-            if param.grad is not None:
-                piece.copy_(param.grad.flatten())
+        flat = self.lay([param.grad for param in self.params])
+        for param in self.params:
             param.grad = None
         own = flat.new_empty(self._shard_numel)
         reduce_scatter_single(own, flat, self.group)  # sends (N - 1) Q elements

@@ -3,9 +3,10 @@
 N = ranks. Everything is float32 and on the CPU, so that bytes are exact and equal on any machine.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import torch
+import torch.distributed as dist
 from torch.nn.functional import cross_entropy
 
 from fuseshard.distributed.launcher import run
@@ -25,60 +26,85 @@ from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 _NUM_SEQUENCES, _NUM_TOKENS = 2, 33
 
 
-def measure_step(
-    variant: Variant,
+Setting = tuple[Variant, bool | None]
+"""a way to train, and `reshard_after_forward`, which `zero3` and `fully_shard` heed"""
+Measured = tuple[StepMemory, Residency]
+"""what one rank held and sent in a step, and which unit was whole when"""
+
+
+def measure_steps(
+    settings: Sequence[Setting],
     world_size: int,
     *,
     width: int = 64,
-    reshard_after_forward: bool | None = None,
     learning_rate: float = 1e-3,
-) -> list[tuple[StepMemory, Residency]]:
-    """Train MiniGPT for two steps on `world_size` ranks and measure the second.
+) -> list[list[Measured]]:
+    """Train MiniGPT for two steps by each way on `world_size` ranks; measure the second step.
 
     The first step makes the optimizer's states.
 
     Args:
-        variant: the way to train.
+        settings: ways to train, each with its `reshard_after_forward`, see `shard_by_hand`.
         world_size: N.
         width: MiniGPT's.
-        reshard_after_forward: for `zero3` and `fully_shard`, see `shard_by_hand`.
         learning_rate: AdamW's.
 
     Returns:
-        what each rank held and sent, and which unit was whole when; in rank order.
+        for each setting, what was measured on each rank, in rank order.
 
     Raises:
         ValueError: an argument can't work; no process was started.
     """
-    check_variant(variant)
+    for variant, _ in settings:
+        check_variant(variant)
     check_world_size(world_size)
     check_positive("learning_rate", learning_rate)
-    setup = _Setup(variant, MiniGPTConfig(width=width), reshard_after_forward, learning_rate)
-    return run(_measured, world_size, args=(setup,))
+    args = (list(settings), MiniGPTConfig(width=width), learning_rate)
+    by_rank = run(_all_measured, world_size, args=args)
+    return [list(ranks) for ranks in zip(*by_rank, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Setup:
-    """What all ranks do."""
+def measure_step(
+    variant: Variant, world_size: int, *, reshard_after_forward: bool | None = None
+) -> list[Measured]:
+    """Do the same for one way to train.
 
-    variant: Variant
-    config: MiniGPTConfig
-    reshard_after_forward: bool | None
-    learning_rate: float
+    Args:
+        variant: the way.
+        world_size: N.
+        reshard_after_forward: for `zero3` and `fully_shard`.
+
+    Returns:
+        what was measured on each rank, in rank order.
+    """
+    (ranks,) = measure_steps([(variant, reshard_after_forward)], world_size)
+    return ranks
 
 
-def _measured(rank: int, world_size: int, setup: _Setup) -> tuple[StepMemory, Residency]:
+def _all_measured(
+    rank: int,
+    world_size: int,
+    settings: list[Setting],
+    config: MiniGPTConfig,
+    learning_rate: float,
+) -> list[Measured]:
+    """One rank's steps, one after the other."""
+    return [_measured(rank, setting, config, learning_rate) for setting in settings]
+
+
+def _measured(rank: int, setting: Setting, config: MiniGPTConfig, learning_rate: float) -> Measured:
     """One rank's second step."""
+    variant, reshard = setting
     generator = torch.Generator().manual_seed(rank)
     with LiveTensors() as live:
-        model = MiniGPT(setup.config)
+        model = MiniGPT(config)
         blocks = list(model.blocks)
         training = prepare(
-            setup.variant,
+            variant,
             model,
             blocks,
-            learning_rate=setup.learning_rate,
-            reshard_after_forward=setup.reshard_after_forward,
+            learning_rate=learning_rate,
+            reshard_after_forward=reshard,
         )
         training.step(_loss(model, generator))
         live.peak_bytes = 0
@@ -89,12 +115,12 @@ def _measured(rank: int, world_size: int, setup: _Setup) -> tuple[StepMemory, Re
                 loss = _loss(model, generator)
             states = _backward(training, loss)
     memory = StepMemory(
-        variant=setup.variant,
-        world_size=world_size,
+        variant=variant,
+        world_size=dist.get_world_size(),
         rank=rank,
         states=states,
         activations=saved.num_bytes,
-        gathered=recorder.record.most_bytes if setup.variant in ("zero3", "fully_shard") else 0,
+        gathered=recorder.record.most_bytes if variant in ("zero3", "fully_shard") else 0,
         peak=live.peak_bytes,
         sent=meter.sent_bytes_per_rank,
     )

@@ -93,8 +93,14 @@ class LiveTensors:
     @property
     def num_bytes(self) -> int:
         """Bytes alive now."""
-        alive = [storage for ref in self._storages.values() if (storage := ref()) is not None]
-        return sum(storage.nbytes() for storage in alive)
+        total = 0
+        for key, ref in list(self._storages.items()):
+            storage = ref()
+            if storage is None:
+                del self._storages[key]
+            else:
+                total += storage.nbytes()
+        return total
 
     def watch(self, tensors: Iterable[torch.Tensor]) -> None:
         """Count tensors that were made before."""

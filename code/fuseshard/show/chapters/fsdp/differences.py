@@ -34,7 +34,7 @@ def parameter_table(
     """
     dtypes = list(next(iter(differences.values())))
     names = [str(dtype).removeprefix("torch.") for dtype in dtypes]
-    heads: list[Text] = [plain(name) for name in names] + [plain(f"{name} (ε)") for name in names]
+    heads: list[Text] = [*map(plain, names), *(plain(f"{name} (ε)") for name in names)]
     rows: list[tuple[Cell, ...]] = [
         (
             way_name(way),

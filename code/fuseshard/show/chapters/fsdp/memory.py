@@ -89,9 +89,9 @@ def memory_table(
     for title, amounts in columns.items():
         table.counts(title, [round(amount) for amount in amounts])
     said = [_formula(memory, num_parameters).total for memory in memories]
-    table.numbers(word("Formula"), said, significant=9)
     excess = [memory.states.total - total for memory, total in zip(memories, said, strict=True)]
-    table.numbers(word("Excess"), excess, significant=6)
+    for title, amounts in ((word("Formula"), said), (word("Excess"), excess)):
+        table.counts(title, [round(amount) for amount in amounts])
     table.counts(word("Gathered"), [memory.gathered for memory in memories])
     table.counts(word("Activations"), [memory.activations for memory in memories])
     table.counts(word("All tensors, at most"), [memory.peak for memory in memories])

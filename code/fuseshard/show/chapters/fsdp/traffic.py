@@ -49,8 +49,14 @@ def traffic_table(rows: Sequence[Sent], parameter_bytes: int) -> Table:
         plain("reshard_after_forward"),
         [reshard_name(row.reshard) if row.variant in has_choice else plain("") for row in rows],
     )
-    table.numbers(word("Meter"), [row.metered for row in rows], "B", significant=_ALL_DIGITS)
-    table.numbers(word("Formula"), [row.formula for row in rows], "B", significant=_ALL_DIGITS)
+    for title, values in (
+        (word("Meter"), [row.metered for row in rows]),
+        (word("Formula"), [row.formula for row in rows]),
+    ):
+        if all(float(value).is_integer() for value in values):
+            table.counts(title, [int(value) for value in values], unit="B")
+        else:
+            table.numbers(title, values, "B", significant=_ALL_DIGITS)
     once = [parameter_bytes * (row.world_size - 1) / row.world_size for row in rows]
     times = [row.metered / unit for row, unit in zip(rows, once, strict=True)]
     table.numbers(word("Times"), times, significant=4)

@@ -22,7 +22,6 @@ def way_name(variant: str) -> Text:
         "fully_shard": plain("fully_shard"),
         "no division": word("ZeRO-1, sum not divided"),
         "no reduction": word("ZeRO-1, gradients not reduced"),
-        "skewed": word("ZeRO-1, one shard off by 0.001"),
     }
     if variant not in names:
         raise ValueError(
