@@ -70,10 +70,10 @@ def cpu_size_sweep() -> HeadSweep:
     return head_sweep(CPU_ROWS)
 
 
-@experiment("inductor.size-sweep-gpu", needs="cuda")
+@experiment("inductor.size-sweep-gpu", needs="cuda", processes=5)
 def gpu_size_sweep() -> HeadSweep:
     """Time the head on a CUDA GPU."""
-    return head_sweep(GPU_ROWS, device="cuda")
+    return head_sweep(GPU_ROWS, device="cuda", budget_s=20.0)
 
 
 def _variants(rows: int, device: str) -> dict[str, Callable[[], object]]:

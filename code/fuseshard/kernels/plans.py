@@ -15,8 +15,11 @@ NVIDIA_WARP = 32
 MAX_COLUMNS = 65536
 """of a row that is one block: 1024 threads then hold 64 elements each, all of their registers"""
 ELEMENTS_PER_THREAD = 32
-"""of a row kernel's tile: eight loads of 128 bits for float32, four for 16-bit types. With fewer,
-too little is under way for each thread; with more, a thread's registers leave no room for others"""
+"""of a long row: eight loads of 128 bits for float32, four for 16-bit types. With more, a thread's
+registers leave no room for other threads"""
+SHORT_ROWS_SHARE = 2
+"""how many times fewer elements a thread holds of rows that share a block. Fewer still leave a
+thread of a 16-bit type a single load of 128 bits; more was slower on an H200"""
 MIN_THREADS = 128
 """of a block: 32 blocks fit on a multiprocessor, so that smaller ones can't fill it"""
 MAX_THREADS = 1024
@@ -73,12 +76,12 @@ def plan_rows(
 ) -> RowPlan:
     """Choose rows and warps for a kernel that holds whole rows in registers.
 
-    A long row gets as many threads as hold `elements_per_thread` elements each. The smallest
-    block, 128 threads, has room for 4096 elements then; shorter rows share it, so that its threads
-    still have their vector loads. With warps of 32:
+    A long row gets as many threads as hold `elements_per_thread` elements each, at least the
+    smallest block, 128 threads. Short rows share that block, half as many elements a thread, so
+    that its threads still have their vector loads. With warps of 32:
 
         columns              1 .. 1024   2048   4096   8192   16384   32768
-        rows_per_program   4096 .. 4        2      1      1       1       1
+        rows_per_program   2048 .. 2        1      1      1       1       1
         num_warps             4 .. 4        4      4      8      16      32
 
     Args:
@@ -101,7 +104,7 @@ def plan_rows(
     threads = min(MAX_THREADS, MIN_THREADS * max(1, block_columns // room))
     return RowPlan(
         rows_per_program=_chosen(
-            "rows_per_program", rows_per_program, max(1, room // block_columns)
+            "rows_per_program", rows_per_program, max(1, room // SHORT_ROWS_SHARE // block_columns)
         ),
         block_columns=block_columns,
         num_warps=_chosen("num_warps", num_warps, threads // warp_size),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
-from fuseshard.measure.records import Comparison, Ratio, Timing, Verdict
+from fuseshard.measure.records import Comparison, Range, Ratio, Timing, Verdict
 from fuseshard.measure.statistics import quartiles
 
 R = TypeVar("R")
@@ -20,8 +20,8 @@ def pool(results: Sequence[R]) -> R:
     """Merge the results of the same experiment in several processes.
 
     Comparisons are pooled: rounds of all processes together, ratios with the envelope of all
-    intervals. Other measured numbers (float) become their median. Everything else is the first
-    process's.
+    intervals; a `Range` spans all ranges. Other measured numbers (float) become their median.
+    Everything else is the first process's.
 
     Args:
         results: dataclasses of one type with equal structure, at least one.
@@ -44,6 +44,8 @@ def _pooled(values: list[Any], where: str) -> Any:
         raise _differs(where, sorted(kind.__name__ for kind in kinds))
     if isinstance(first, Comparison):
         return _comparison(values, where)
+    if isinstance(first, Range):
+        return Range(low=min(v.low for v in values), high=max(v.high for v in values))
     if is_dataclass(first):
         names = [field.name for field in fields(first) if field.name != "origin"]
         changes = {

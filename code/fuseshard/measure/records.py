@@ -7,7 +7,7 @@ variant's time by the first variant's time of the same round.
 import math
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 Verdict = Literal["faster", "slower", "no difference measured"]
 
@@ -129,6 +129,23 @@ class Timing:
     def verdict(self) -> Verdict | None:
         """What the rounds allow to say against the first variant; None for the first itself."""
         return self.ratio.verdict if self.ratio else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """Smallest and largest of a number that was measured once a process."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, number: float) -> Self:
+        """Make the range of a single process.
+
+        Args:
+            number: what it measured.
+        """
+        return cls(low=number, high=number)
 
 
 @dataclass(frozen=True, kw_only=True)

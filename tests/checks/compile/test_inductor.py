@@ -1,6 +1,6 @@
 """Checks of the chapter on Inductor: the worked answers pass, listed wrong ones don't.
 
-Oracles: torch for graph counts, torch.softmax for the module.
+Oracles: torch for graph counts, nodes and groups, torch.softmax for the module.
 """
 
 import pytest
@@ -8,9 +8,11 @@ import torch
 
 from fuseshard.checks.compile.inductor import (
     check_graphs,
+    check_groups,
     check_peak,
     check_temperature,
     graph_counts,
+    nodes_and_groups,
 )
 from fuseshard.compiler.inductor import head_with, softmax_by_hand
 from fuseshard.compiler.stages import capture
@@ -123,3 +125,35 @@ def test_the_worked_peak_is_right() -> None:
 )
 def test_a_wrong_peak_is_wrong(answer: object) -> None:
     assert check_peak(answer).state == "wrong"
+
+
+@pytest.mark.task("inductor-groups")
+def test_the_worked_groups_are_what_inductor_makes() -> None:
+    assert nodes_and_groups() == (3, 2)
+    assert check_groups((3, 2)).state == "right"
+
+
+@pytest.mark.task("inductor-groups")
+@pytest.mark.parametrize(
+    ("answer", "hint"),
+    [
+        ((2, 3), "nodes come first"),
+        ((4, 2), "computed inside its readers"),
+        ((5, 3), "computed inside its readers"),
+        ((2, 1), "so is a reduction"),
+        ((3, 3), "share the loop over rows"),
+        ((3, 1), "share the loop over rows"),
+        (("three", 2), "have to be numbers"),
+        (3, "two counts in a tuple"),
+        ((3, 2, 1), "two counts in a tuple"),
+    ],
+)
+def test_wrong_groups_get_a_hint(answer: object, hint: str) -> None:
+    check = check_groups(answer)
+    assert check.state == "wrong"
+    assert hint in str(check.message)
+
+
+@pytest.mark.task("inductor-groups")
+def test_dots_for_groups_are_open() -> None:
+    assert check_groups(...).state == "open"

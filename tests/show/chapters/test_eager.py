@@ -123,7 +123,14 @@ def test_launches_compare_host_and_device():
     made = DeviceTrace(
         kernels=10, library=0, templates=0, copies=0, launches=10, graph_launches=0, busy_s=1e-5
     )
-    run = LaunchRun(way="eager", host_s=1e-4, whole_s=2e-4, trace=made, is_equal=True)
+    run = LaunchRun(
+        way="eager",
+        host_s=1e-4,
+        whole_s=2e-4,
+        whole_range=measured.Range.of(2e-4),
+        trace=made,
+        is_equal=True,
+    )
     report = LaunchReport(
         device="cuda",
         programs=tuple(

@@ -20,7 +20,7 @@ from fuseshard.compiler.modes.records import (
     Written,
 )
 from fuseshard.measure.experiments import Outcome
-from fuseshard.measure.records import Comparison, Timing
+from fuseshard.measure.records import Comparison, Range, Timing
 from fuseshard.measure.statistics import paired_ratio, quartiles
 from fuseshard.show.chapters.modes import (
     findings,
@@ -269,7 +269,12 @@ def test_candidates_are_told_by_who_wrote_them() -> None:
 
 def run(way: str, whole_s: float, **counts: int) -> LaunchRun:
     return LaunchRun(
-        way=way, host_s=whole_s / 2, whole_s=whole_s, trace=trace(**counts), is_equal=True
+        way=way,
+        host_s=whole_s / 2,
+        whole_s=whole_s,
+        whole_range=Range(low=0.9 * whole_s, high=1.5 * whole_s),
+        trace=trace(**counts),
+        is_equal=True,
     )
 
 

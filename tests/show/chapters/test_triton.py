@@ -416,7 +416,64 @@ def test_kernels_of_the_card_stand_beside_those_made_without_it() -> None:
     )
 
 
+NAMED = replace(
+    DIFFERENT,
+    program="gelu",
+    difference=("-     compiled_module_main('a', f)", "+     compiled_module_main('None', f)"),
+)
+PADDED = replace(DIFFERENT, difference=("- #   linear => constant_pad_nd_default, permute",))
+
+
+def test_each_difference_stands_once_whatever_the_number_of_programs() -> None:
+    twice = replace(REPORT, programs=(NAMED, replace(NAMED, program="argmax"), PADDED))
+    choice = proof.difference_chooser(outcome(twice))
+    assert isinstance(choice, Choice)
+    assert [record.name for _, record in choice.options] == [
+        "difference-gelu",
+        "difference-linear-odd",
+    ]
+    single = proof.difference_chooser(outcome(REPORT))
+    assert isinstance(single, Source)
+    assert single.name == "difference-linear-odd"
+    none = proof.difference_chooser(outcome(replace(REPORT, programs=(SAME,))))
+    assert str(none) == "There is nothing to show: all texts are identical."
+
+
+def test_reasons_for_differences_are_read_off_their_lines() -> None:
+    def said(*programs: SameText) -> str:
+        return str(proof.explained_finding(replace(REPORT, programs=programs)))
+
+    assert said(SAME) == "no text differs"
+    assert said(SAME, NAMED, NAMED) == "2 in nothing but the name under which they were compiled"
+    padded = said(NAMED, PADDED)
+    assert padded.startswith("1 in nothing but the name")
+    assert "linear to 50257 features, bfloat16: with a card Inductor measures" in padded
+    assert "2 lines differ, for a reason that they don't tell" in said(DIFFERENT)
+    assert "not compared: RuntimeError: no memory" in said(FAILED)
+    half_named = replace(NAMED, difference=(*NAMED.difference, "+ x"))
+    assert "nothing but the name" not in said(half_named)
+
+
+def test_registers_and_choices_of_the_card_are_told() -> None:
+    assert str(proof.taken_finding(REPORT)) == "registers and spills agree in 2 of 2 kernels"
+    other = replace(SAME, kernels=(CARD, replace(CARD, card_spills=3)))
+    assert "in 1 of 2 kernels" in str(proof.taken_finding(replace(REPORT, programs=(other,))))
+    assert str(proof.chosen_finding(REPORT, "softmax")) == (
+        "XBLOCK=1, R0_BLOCK=64, num_warps=1, number 1 of the candidates; "
+        "XBLOCK=1, R0_BLOCK=64, num_warps=1, which is no candidate"
+    )
+    with pytest.raises(ValueError, match="gelu has no kernel in the report"):
+        proof.chosen_finding(REPORT, "gelu")
+
+
 def test_what_is_not_recorded_yet_is_said() -> None:
+    assert isinstance(proof.difference_chooser(outcome(None)), Word)
+    findings = (
+        proof.explained_finding(None),
+        proof.taken_finding(None),
+        proof.chosen_finding(None, "gelu"),
+    )
+    assert {str(one) for one in findings} == {"nothing is recorded yet"}
     assert isinstance(proof.same_text_table(outcome(None)), Word)
     assert isinstance(proof.card_table(outcome(None)), Word)
     assert proof.difference_sources(outcome(None)) == []

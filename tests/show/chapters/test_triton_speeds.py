@@ -1,5 +1,8 @@
 """What is shown of hand-written kernels' speeds (pure data). Oracle: times that the test makes."""
 
+from dataclasses import replace
+from typing import Literal
+
 import pytest
 
 from fuseshard.compiler.kernel_times.records import FusedPoint, FusedTimes, RowPoint, RowTimes
@@ -80,6 +83,72 @@ def test_the_finding_counts_the_sizes_that_reach_a_share(share: float, reached: 
     assert reached in said
     assert said.endswith("and 91 % where they do worst")
     assert str(speeds.rows_finding(None, share)) == "nothing is recorded yet"
+
+
+def in_two_types(single_s: float, half_s: float) -> RowTimes:
+    """The same bytes as float32 and as bfloat16, in which they are twice as many numbers."""
+    single = replace(row_point(1024, single_s), dtype="float32")
+    return RowTimes(points=(single, row_point(1024, half_s)), origin=ORIGIN)
+
+
+@pytest.mark.parametrize(
+    ("half_s", "why"),
+    [
+        (2.2e-3, "take 1.1 times as long, so that it isn't held back by its arithmetic"),
+        (3.0e-3, "take 1.5 times as long, so that its instructions hold it back in part"),
+        (4.0e-3, "take 2.0 times as long, so that it is held back by its instructions"),
+    ],
+)
+def test_two_types_tell_bytes_from_instructions(half_s: float, why: str) -> None:
+    said = str(speeds.held_back_finding(in_two_types(2e-3, half_s), "by hand", 0.95))
+    assert said.startswith("softmax misses 95 % at 2 of 2 sizes: ")
+    assert why in said
+
+
+def test_who_reaches_the_mark_is_held_back_by_nothing() -> None:
+    fast = in_two_types(1.01e-3, 1.01e-3)
+    assert str(speeds.held_back_finding(fast, "by hand", 0.95)) == "95 % are missed nowhere"
+    assert "misses 95 % at 2 of 2" in str(speeds.held_back_finding(fast, "Inductor", 0.95))
+    assert str(speeds.held_back_finding(None, "by hand", 0.95)) == "nothing is recorded yet"
+    assert "in one type alone" in str(speeds.held_back_finding(ROWS, "by hand", 0.95))
+
+
+def with_rounds(fused: FusedTimes) -> FusedTimes:
+    """The same with enough rounds for a verdict."""
+    (point,) = fused.points
+    timings = tuple(
+        replace(timing, rounds_s=(timing.median_s,) * 20) for timing in point.comparison.timings
+    )
+    compared = replace(point.comparison, timings=timings)
+    return replace(fused, points=(replace(point, comparison=compared),))
+
+
+ATTENTION: Literal["attention"] = "attention"
+
+
+def test_factors_are_said_where_a_difference_was_measured() -> None:
+    rounds = with_rounds(FUSED)
+    said = str(speeds.factor_finding(rounds, ATTENTION, "by hand", "eager"))
+    assert said == "4.00× at B = 4, T = 33"
+    slower = str(speeds.factor_finding(rounds, ATTENTION, "by hand", "cuDNN"))
+    assert slower.startswith("0.500×")
+    single_round = speeds.factor_finding(FUSED, ATTENTION, "by hand", "eager")
+    assert str(single_round) == "no difference measured at B = 4, T = 33"
+
+
+def test_leaders_and_memory_are_counted() -> None:
+    assert str(speeds.leader_finding(with_rounds(FUSED), ATTENTION)) == "cuDNN at 1 of 1 sizes"
+    assert "by hand at 1 of 1" in str(speeds.leader_finding(FUSED, ATTENTION))
+    assert str(speeds.memory_finding(FUSED, ATTENTION, ("eager", "cuDNN"))) == (
+        "at B = 4, T = 33, counted in what the kernel by hand takes: eager mode 1\u202f000, "
+        "cuDNN 1.0"
+    )
+    findings = (
+        speeds.factor_finding(None, ATTENTION, "by hand", "eager"),
+        speeds.leader_finding(None, ATTENTION),
+        speeds.memory_finding(None, ATTENTION, ("eager",)),
+    )
+    assert {str(one) for one in findings} == {"nothing is recorded yet"}
 
 
 def test_fused_operations_have_a_row_a_way() -> None:

@@ -17,6 +17,7 @@ from fuseshard.checks.common import (
 from fuseshard.compiler.graphs import graphs_captured
 from fuseshard.compiler.inductor import load
 from fuseshard.compiler.rounding import relative_difference, softmax_bound
+from fuseshard.compiler.scheduling.decisions import decisions
 from fuseshard.show.records import Check
 from fuseshard.show.words import Word, word
 
@@ -46,6 +47,39 @@ def check_peak(answer: object) -> Check:
         answer: function of a list of (first step, last step, bytes) that returns bytes.
     """
     return check_function("inductor-peak", answer, _PEAK_CASES, peak_bytes, is_same=_is_exact)
+
+
+def centred(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    """Subtract from each row of a rectified product its mean, as the exercise does."""
+    h = torch.relu(x @ w)
+    return h - h.mean(dim=1, keepdim=True)
+
+
+@functools.cache
+def nodes_and_groups() -> tuple[int, int]:
+    """Count nodes and groups, here and now."""
+    schedule = decisions(centred, torch.ones(384, 512), torch.ones(512, 512))
+    return len(schedule.nodes), len(schedule.groups)
+
+
+def check_groups(answer: object) -> Check:
+    """Check how many nodes the scheduler gets for `centred`, and how many groups it makes.
+
+    Args:
+        answer: nodes and groups in a tuple; `...` means nothing yet.
+    """
+    name = "inductor-groups"
+    if is_open(answer):
+        return open_question(name)
+    if not isinstance(answer, (tuple, list)) or len(answer) != len(nodes_and_groups()):
+        return wrong(name, word("This needs two counts in a tuple: nodes and groups."))
+    given = [as_number(count) for count in answer]
+    nodes, groups = nodes_and_groups()
+    if given == [nodes, groups]:
+        return right(name)
+    if given == [groups, nodes]:
+        return wrong(name, word("That is groups and nodes; nodes come first."))
+    return wrong(name, _groups_hint(given[0], nodes))
 
 
 def check_temperature(answer: object, inputs: Sequence[torch.Tensor]) -> Check:
@@ -133,6 +167,17 @@ def _is_softmax(got: object, logits: torch.Tensor) -> bool:
     # The edited kernel may round once more before the exponential, whose argument stays below 32.
     bound = softmax_bound(logits.shape[-1]) + 64 * 2.0**-24
     return relative_difference(got, torch.softmax(logits, dim=-1)) <= bound
+
+
+def _groups_hint(given: float | None, nodes: int) -> Word:
+    """Say what to look at again."""
+    if given is None:
+        return word("Both have to be numbers.")
+    if given > nodes:
+        return word("Too many nodes: what is cheap is computed inside its readers.")
+    if given < nodes:
+        return word("Too few nodes: a call of a library is one, and so is a reduction.")
+    return word("The nodes are right. Which of them may share the loop over rows?")
 
 
 def _temperature_hint(got: object, logits: torch.Tensor) -> Word:

@@ -122,10 +122,10 @@ def cpu_break_cost() -> BreakCost:
     return break_cost(CPU_ELEMENTS)
 
 
-@experiment("graph-breaks.cost-gpu", needs="cuda")
+@experiment("graph-breaks.cost-gpu", needs="cuda", processes=5)
 def gpu_break_cost() -> BreakCost:
     """Time the chain on a CUDA GPU."""
-    return break_cost(GPU_ELEMENTS, device="cuda")
+    return break_cost(GPU_ELEMENTS, device="cuda", budget_s=10.0)
 
 
 def _variants(

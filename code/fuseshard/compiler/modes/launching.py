@@ -12,6 +12,7 @@ from fuseshard.compiler.modes.cuda_graph import graph_by_hand
 from fuseshard.compiler.modes.records import LaunchProgram, LaunchReport, LaunchRun
 from fuseshard.compiler.modes.traces import device_trace
 from fuseshard.measure.experiments import experiment
+from fuseshard.measure.records import Range
 
 STEPS = 100
 WIDTH = 64
@@ -25,7 +26,7 @@ TIMED_CALLS = 101
 Program = Callable[[torch.Tensor], torch.Tensor]
 
 
-@experiment("modes.launches-gpu", needs="cuda")
+@experiment("modes.launches-gpu", needs="cuda", processes=5)
 def gpu_launches() -> LaunchReport:
     """Time and count the launches of two programs of many small kernels on a CUDA GPU."""
     return launch_report("cuda")
@@ -112,10 +113,12 @@ def _run(
     is_equal = torch.equal(result, expected)
     del result
     host_s, whole_s = zip(*(_timed(call, device) for _ in range(calls)), strict=True)
+    median_s = statistics.median(whole_s)
     return LaunchRun(
         way=way,
         host_s=statistics.median(host_s),
-        whole_s=statistics.median(whole_s),
+        whole_s=median_s,
+        whole_range=Range.of(median_s),
         trace=device_trace(call, device),
         is_equal=is_equal,
     )

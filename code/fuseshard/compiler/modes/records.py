@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fuseshard.measure.records import Comparison, Origin
+from fuseshard.measure.records import Comparison, Origin, Range
 
-Task = Literal["inference", "training"]
+Task = Literal["inference", "training", "head"]
 Effect = Literal["none", "around the kernels", "kernels", "refused"]
 Ending = Literal["kept", "overwritten", "refused"]
 
@@ -91,7 +91,7 @@ class ModePoint:
     """All ways to run a model at one batch size."""
 
     size: int
-    """sequences in the batch"""
+    """sequences in the batch; rows for the head"""
     comparison: Comparison
     """steady times; the first is eager mode, the others are named by their mode or "by hand" """
     first_calls_s: dict[str, tuple[float, ...]]
@@ -108,13 +108,14 @@ class ModeSweep:
     """MiniGPT under every mode, over batch sizes."""
 
     task: Task
-    """inference: the forward pass without gradients; training: loss and all gradients"""
+    """inference: the forward pass without gradients; training: loss and all gradients; head: the
+    last layer alone and a softmax, without gradients"""
     device: str
     """what ran it: cpu or cuda"""
     dtype: str
     """of parameters and activations"""
     tokens: int
-    """in a sequence"""
+    """in a sequence; 1 for the head, which takes rows"""
     parameters: int
     """numbers in the model"""
     points: tuple[ModePoint, ...]
@@ -132,6 +133,8 @@ class LaunchRun:
     """seconds until the call returns to Python, the device perhaps still at work; median"""
     whole_s: float
     """seconds until the device is done as well; median"""
+    whole_range: Range
+    """seconds; the median of the fastest and of the slowest process"""
     trace: DeviceTrace
     is_equal: bool
     """the result is equal to eager mode's, bit for bit"""

@@ -1,16 +1,18 @@
-"""MiniGPT's forward pass and training step, as functions that torch.compile can be tried on.
+"""MiniGPT's tasks as functions that torch.compile can be tried on.
 
-B = sequences in the batch, T = tokens in a sequence.
+B = sequences in the batch, T = tokens in a sequence, R = rows, D = width, V = words.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 
 import torch
+from torch import nn
 from torch.nn import functional
 
 from fuseshard.compiler.isolate import isolated
 from fuseshard.compiler.modes.records import Task
-from fuseshard.models.minigpt import MiniGPT
+from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
 Outputs = tuple[torch.Tensor, ...]
 Step = Callable[[torch.Tensor], Outputs]
@@ -34,22 +36,60 @@ def tokens_for(batch: int, tokens: int, *, device: str, seed: int = 0) -> torch.
     return drawn.to(device)
 
 
-def step_for(task: Task, model: MiniGPT, compile_with: Compile | None = None) -> Step:
-    """Make one task of a model a function of its tokens alone.
+class Head(nn.Module):
+    """MiniGPT's head and a softmax: one matrix product, and what follows it in a kernel."""
+
+    def __init__(self, config: MiniGPTConfig | None = None) -> None:
+        super().__init__()
+        self.config = config or MiniGPTConfig()
+        self.linear = MiniGPT(self.config).head
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Turn hidden states into probabilities.
+
+        Args:
+            hidden: [R, D].
+
+        Returns:
+            [R, V].
+        """
+        return torch.softmax(self.linear(hidden), -1)
+
+
+def hidden_for(rows: int, *, device: str, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
+    """Draw hidden states for the head.
+
+    Args:
+        rows: R.
+        device: where they lie.
+        dtype: of their elements.
+        seed: of the generator.
+
+    Returns:
+        [R, D].
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(rows, MiniGPTConfig().width, generator=generator).to(device, dtype)
+
+
+def step_for(task: Task, model: MiniGPT | Head, compile_with: Compile | None = None) -> Step:
+    """Make one task of a model a function of its tokens or hidden states alone.
 
     What is compiled has a code object of its own, so that no version counts towards another's
     recompile limit.
 
     Args:
-        task: "inference", the logits; or "training", the loss and the gradient of each parameter
-            (next tokens of the same batch are the targets; no parameter is changed).
-        model: whose parameters are used; for inference none may need a gradient.
+        task: "inference", the logits; "head", the probabilities; or "training", the loss and the
+            gradient of each parameter (next tokens of the same batch are the targets; no
+            parameter is changed).
+        model: whose parameters are used, a Head for the task of that name; but for training none
+            may need a gradient.
         compile_with: makes a compiled function of a plain one; None leaves it eager.
 
     Returns:
-        A function of [B, T] tokens that returns a tuple of tensors.
+        A function of [B, T] tokens or [R, D] hidden states that returns a tuple of tensors.
     """
-    if task == "inference":
+    if task != "training":
         forward = isolated(model)
         logits = compile_with(forward) if compile_with else forward
         return lambda tokens: (logits(tokens),)
@@ -70,22 +110,19 @@ def step_for(task: Task, model: MiniGPT, compile_with: Compile | None = None) ->
     return step
 
 
-def exact_outputs(task: Task, model: MiniGPT, tokens: torch.Tensor) -> Outputs:
+def exact_outputs(task: Task, model: MiniGPT | Head, inputs: torch.Tensor) -> Outputs:
     """Compute a task in float64, eagerly: what all ways to run it are judged by.
 
     Args:
-        task: "inference" or "training".
+        task: as step_for takes it.
         model: its parameters are copied and widened.
-        tokens: [B, T].
+        inputs: [B, T] tokens or [R, D] hidden states, which are widened.
 
     Returns:
         What the step returns, in float64; the loss of training excepted, which is a float32 mean.
     """
-    wide = MiniGPT(model.config).to(device=tokens.device, dtype=torch.float64)
-    wide.load_state_dict(model.state_dict())
-    if task == "inference":
-        wide.requires_grad_(False)
-    return step_for(task, wide)(tokens)
+    wide = copy.deepcopy(model).double().requires_grad_(task == "training")
+    return step_for(task, wide)(inputs.double() if task == "head" else inputs)
 
 
 def largest_error(outputs: Sequence[torch.Tensor], exact: Sequence[torch.Tensor]) -> float:

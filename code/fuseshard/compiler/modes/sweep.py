@@ -1,4 +1,4 @@
-"""MiniGPT under every mode: first calls, steady times and launches, over batch sizes."""
+"""MiniGPT and its head under every mode: first calls, steady times, launches, over sizes."""
 
 import functools
 import timeit
@@ -18,9 +18,11 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from fuseshard.compiler.modes.cuda_graph import graph_by_hand
 from fuseshard.compiler.modes.records import DeviceTrace, ModePoint, ModeSweep, Task
 from fuseshard.compiler.modes.steps import (
+    Head,
     Outputs,
     Step,
     exact_outputs,
+    hidden_for,
     largest_error,
     step_for,
     tokens_for,
@@ -42,6 +44,7 @@ TRAINING_MODES = MODES[:-1]
 """a training step has three times as many matrix products to tune, so one tuning must do"""
 
 GPU_BATCHES = (1, 16, 256, 4096)
+HEAD_ROWS = (1, 256, 4096, 65536)
 TRAINING_BATCHES = (1, 16, 256, 2048)
 
 TOKENS = 64
@@ -52,7 +55,8 @@ FIRST_CALLS = 3
 TIMING_S = 6.0
 """seconds for the rounds of one size"""
 
-BUDGET_S = 140.0
+BUDGET_S = 300.0
+"""seconds for everything; on an H200's machine all modes fit at all sizes of inference"""
 
 ATTENTION = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """cuDNN's is left out: the code that torch 2.11 writes around it fails at one sequence (a
@@ -73,6 +77,12 @@ def gpu_training() -> ModeSweep:
     )
 
 
+@experiment("modes.head-gpu", needs="cuda")
+def gpu_head() -> ModeSweep:
+    """Time MiniGPT's head and a softmax in bfloat16 under every mode on a CUDA GPU."""
+    return mode_sweep("head", HEAD_ROWS, device="cuda", dtype=torch.bfloat16)
+
+
 def mode_sweep(
     task: Task,
     batches: Sequence[int],
@@ -90,8 +100,8 @@ def mode_sweep(
     would no longer fit into the budget it is left out of that size.
 
     Args:
-        task: "inference" or "training"; by hand only inference is captured.
-        batches: growing.
+        task: "inference", "training" or "head"; by hand training isn't captured.
+        batches: growing; rows for the head.
         device: "cpu" or "cuda"; a CPU has no CUDA graph by hand.
         dtype: of parameters and activations.
         modes: names for torch.compile, cheap ones first.
@@ -101,7 +111,8 @@ def mode_sweep(
     Returns:
         One point a batch size, at least the first.
     """
-    model = MiniGPT().to(device=device, dtype=dtype).requires_grad_(task == "training")
+    whole = Head() if task == "head" else MiniGPT()
+    model = whole.to(device=device, dtype=dtype).requires_grad_(task == "training")
     known = tuple(mode for mode in modes if mode in list_mode_options())  # lite is a late one
     sweep = _Sweep(task, model, device, known, timeit.default_timer() + budget_s)
     order = [batches[0], *batches[:0:-1][:1], *batches[1:-1]]
@@ -114,8 +125,8 @@ def mode_sweep(
         task=task,
         device=device,
         dtype=str(dtype).removeprefix("torch."),
-        tokens=TOKENS,
-        parameters=model.config.num_parameters,
+        tokens=1 if task == "head" else TOKENS,
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
         points=tuple(sorted(timed, key=lambda point: point.size)),
         origin=origin,
     )
@@ -126,7 +137,7 @@ class _Sweep:
     """What the sizes share: the model, the modes, and what each of them cost so far."""
 
     task: Task
-    model: MiniGPT
+    model: MiniGPT | Head
     device: str
     modes: tuple[str, ...]
     deadline_s: float
@@ -134,17 +145,17 @@ class _Sweep:
 
     def point(self, size: int, is_fresh: bool) -> ModePoint | None:
         """Run every way that fits into the time left; None when only eager mode would."""
-        tokens = tokens_for(size, TOKENS, device=self.device)
-        exact = exact_outputs(self.task, self.model, tokens)
+        inputs = self._inputs(size)
+        exact = exact_outputs(self.task, self.model, inputs)
         calls: dict[str, Callable[[], Outputs]] = {}
         first_calls_s: dict[str, tuple[float, ...]] = {}
         errors: dict[str, float] = {}
-        for way, make in self._ways(tokens):
+        for way, make in self._ways(inputs):
             if way in self.modes and not self._fits(way):
                 continue
             begin_s = timeit.default_timer()
             with fresh_inductor_cache() if is_fresh and way in self.modes else nullcontext():
-                call = functools.partial(make(), tokens)
+                call = functools.partial(make(), inputs)
                 seconds = tuple(self._timed(call) for _ in range(FIRST_CALLS))
             self.cost_s[way] = timeit.default_timer() - begin_s
             calls[way], errors[way] = call, largest_error(call(), exact)
@@ -161,11 +172,17 @@ class _Sweep:
             traces=self._traces(calls),
         )
 
-    def _ways(self, tokens: torch.Tensor) -> Iterator[tuple[str, Callable[[], Step]]]:
+    def _inputs(self, size: int) -> torch.Tensor:
+        if self.task == "head":
+            dtype = next(self.model.parameters()).dtype
+            return hidden_for(size, device=self.device, dtype=dtype)
+        return tokens_for(size, TOKENS, device=self.device)
+
+    def _ways(self, inputs: torch.Tensor) -> Iterator[tuple[str, Callable[[], Step]]]:
         eager = step_for(self.task, self.model)
         yield EAGER, lambda: eager
-        if self.device == "cuda" and self.task == "inference":
-            yield BY_HAND, lambda: graph_by_hand(eager, tokens)
+        if self.device == "cuda" and self.task != "training":
+            yield BY_HAND, lambda: graph_by_hand(eager, inputs)
         for mode in self.modes:
             compile_with = functools.partial(torch.compile, mode=mode, dynamic=False)
             yield mode, functools.partial(step_for, self.task, self.model, compile_with)

@@ -162,10 +162,10 @@ def repair(
     return Repair(batch=batch, published=published, warmed=warmed, interleaved=rounds)
 
 
-@experiment("training.published-benchmark-gpu", needs="cuda")
+@experiment("training.published-benchmark-gpu", needs="cuda", processes=5)
 def published_on_gpu() -> Repairs:
     """Time the published benchmark on a CUDA GPU, at its own batch size and at larger ones."""
-    return repairs(GPU_BATCHES, device="cuda")
+    return repairs(GPU_BATCHES, device="cuda", budget_s=3.0)
 
 
 def repairs(

@@ -136,6 +136,26 @@ def library_finding(report: LaunchReport | None) -> Word:
     )
 
 
+def spread_finding(report: LaunchReport | None) -> Word:
+    """Say in a clause how far processes that do the same are apart.
+
+    Args:
+        report: recorded; None if it isn't yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    runs = [run for program in report.programs for run in program.runs]
+    spreads = [run.whole_range.high / run.whole_range.low for run in runs]
+    num_processes = report.origin.environment.num_processes if report.origin else 1
+    return word(
+        "of {n} processes, the slowest took between {least} and {most} times as long as the "
+        "fastest",
+        n=num_processes,
+        least=number(min(spreads), 3),
+        most=number(max(spreads), 3),
+    )
+
+
 def _launches(run: LaunchRun) -> Word:
     """Count in words, since a graph leaves a single launch."""
     if run.trace.launches == 1:
@@ -234,5 +254,7 @@ def _table(program: LaunchProgram, report: LaunchReport) -> Table:
     table.counts(word("CUDA graphs launched"), [run.trace.graph_launches for run in runs])
     table.seconds(word("Until the call returns"), [run.host_s for run in runs])
     table.seconds(word("Until the result is there"), [run.whole_s for run in runs])
+    table.seconds(word("in the fastest process"), [run.whole_range.low for run in runs])
+    table.seconds(word("in the slowest process"), [run.whole_range.high for run in runs])
     table.seconds(word("Kernels run for"), [run.trace.busy_s for run in runs])
     return table.build(origin=origin_line(report.origin))

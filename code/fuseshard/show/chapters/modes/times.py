@@ -11,7 +11,7 @@ from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.modes.findings import labels_of, leader_finding, left_out
 from fuseshard.show.chapters.modes.texts import program_names
-from fuseshard.show.chapters.modes.ways import maker_word, task_word, variants
+from fuseshard.show.chapters.modes.ways import maker_word, size_word, task_word, variants
 from fuseshard.show.charts.comparison import comparison_figure
 from fuseshard.show.choices import Choice, Choosable, choose
 from fuseshard.show.numbers import number
@@ -48,8 +48,7 @@ def _gpu_chooser(sweep: ModeSweep) -> Choice | Figure:
     figures = [(plain(number(point.size)), _gpu_figure(sweep, point)) for point in sweep.points]
     if len(figures) == 1:
         return figures[0][1]
-    label = word("Sequences in the batch")
-    return choose(f"gpu-{sweep.task}", label, figures, control="slider")
+    return choose(f"gpu-{sweep.task}", size_word(sweep), figures, control="slider")
 
 
 def first_calls(outcome: HasResult[ModeSweep]) -> Table | Choice | Word:

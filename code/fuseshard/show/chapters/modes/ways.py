@@ -39,7 +39,16 @@ def variants(ways: Sequence[str]) -> dict[str, Variant]:
 
 def task_word(sweep: ModeSweep) -> Word:
     """Name what a sweep timed."""
-    return {"inference": word("inference"), "training": word("training step")}[sweep.task]
+    return {
+        "inference": word("inference"),
+        "training": word("training step"),
+        "head": word("head and softmax"),
+    }[sweep.task]
+
+
+def size_word(sweep: ModeSweep) -> Word:
+    """Say what a sweep's sizes count."""
+    return word("Rows") if sweep.task == "head" else word("Sequences in the batch")
 
 
 def maker_word(candidate: Candidate) -> Word:

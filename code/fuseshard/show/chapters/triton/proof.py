@@ -9,9 +9,9 @@ from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
 from fuseshard.show.chapters.triton.names import program_word, target_name
 from fuseshard.show.chapters.triton.widths import configured
-from fuseshard.show.charts.variants import as_value
-from fuseshard.show.choices import Choice
-from fuseshard.show.recorded import HasResult, nothing_recorded
+from fuseshard.show.charts.variants import as_value, listed
+from fuseshard.show.choices import Choice, choose
+from fuseshard.show.recorded import HasResult, nothing_recorded, record_it
 from fuseshard.show.records import Source, Table
 from fuseshard.show.sources import annotated_source
 from fuseshard.show.tables import MISSING, TableBuilder
@@ -68,6 +68,67 @@ def difference_sources(outcome: HasResult[SameTextReport]) -> list[Source]:
     ]
 
 
+def difference_chooser(outcome: HasResult[SameTextReport]) -> Choice | Source | Word:
+    """Show each difference once, whatever the number of programs that have it.
+
+    Args:
+        outcome: of the experiment "gpu.same-text".
+    """
+    if outcome.available is None:
+        return record_it(outcome)
+    found = {source.code: source for source in reversed(difference_sources(outcome))}
+    distinct = list(reversed(found.values()))
+    if not distinct:
+        return word("There is nothing to show: all texts are identical.")
+    if len(distinct) == 1:
+        return distinct[0]
+    options = [(source.caption, source) for source in distinct]
+    return choose("differences", word("Difference"), options)
+
+
+def explained_finding(report: SameTextReport | None) -> Word:
+    """Say in a clause which programs' texts differ, and why, as far as their lines tell.
+
+    Args:
+        report: of the experiment; None if it isn't recorded yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    differing = [one for one in report.programs if not one.is_identical]
+    named = [one for one in differing if _is_named(one)]
+    parts: list[Text] = []
+    if named:
+        parts.append(
+            word("{n} in nothing but the name under which they were compiled", n=len(named))
+        )
+    for one in differing:
+        if one not in named:
+            parts.append(
+                word(
+                    "{program}: {why}",
+                    program=as_value(program_word(one.program)),
+                    why=_why(one),
+                )
+            )
+    return listed(parts) if parts else word("no text differs")
+
+
+def _is_named(one: SameText) -> bool:
+    """Tell whether every line that differs only says who compiled."""
+    return bool(one.difference) and all("compiled_module_main(" in line for line in one.difference)
+
+
+def _why(one: SameText) -> Word:
+    if one.failure is not None:
+        return word("not compared: {why}", why=one.failure)
+    if any("constant_pad_nd" in line for line in one.difference):
+        return word(
+            "with a card Inductor measures whether padding a matrix pays, without one it can't, "
+            "and pads nothing"
+        )
+    return word("{n} lines differ, for a reason that they don't tell", n=one.num_different)
+
+
 def card_table(outcome: HasResult[SameTextReport]) -> Table | Choice | Word:
     """Show kernels as the card runs them beside what is known without it.
 
@@ -108,6 +169,59 @@ def same_text_finding(report: SameTextReport | None) -> Word:
         compared=len(compared),
         equal=sum(kernel.is_same_machine_code is True for kernel in compared),
     )
+
+
+def taken_finding(report: SameTextReport | None) -> Word:
+    """Say in a clause of how many kernels registers and spills are the same on the card.
+
+    Args:
+        report: of the experiment; None if it isn't recorded yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    kernels = [kernel for one in report.programs for kernel in one.kernels]
+    compared = [kernel for kernel in kernels if kernel.registers is not None]
+    return word(
+        "registers and spills agree in {same} of {n} kernels",
+        same=sum(_takes_the_same(kernel) for kernel in compared),
+        n=len(compared),
+    )
+
+
+def chosen_finding(report: SameTextReport | None, program: str) -> Word:
+    """Say in a clause what the card's autotuner chose for each kernel of a program.
+
+    Args:
+        report: of the experiment; None if it isn't recorded yet.
+        program: its key.
+
+    Raises:
+        ValueError: the report has no kernel of that program.
+    """
+    if report is None:
+        return nothing_recorded()
+    kernels = [k for one in report.programs if one.program == program for k in one.kernels]
+    if not kernels:
+        raise ValueError(
+            f"chosen_finding: {program} has no kernel in the report, must have one (its choice is "
+            f"spoken of); take one of {[one.program for one in report.programs if one.kernels]}."
+        )
+    return listed(
+        [
+            word("{configuration}, which is no candidate", configuration=configured(kernel.chosen))
+            if kernel.index is None
+            else word(
+                "{configuration}, number {index} of the candidates",
+                configuration=configured(kernel.chosen),
+                index=kernel.index + 1,
+            )
+            for kernel in kernels
+        ]
+    )
+
+
+def _takes_the_same(kernel: CardKernel) -> bool:
+    return (kernel.card_registers, kernel.card_spills) == (kernel.registers, kernel.spills)
 
 
 def _compiled(one: SameText) -> Sequence[CardKernel]:

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
 from fuseshard.compiler.kernel_times.records import (
     BY_HAND,
     COPY,
     EAGER,
     INDUCTOR,
     FusedPoint,
+    FusedTask,
     FusedTimes,
+    RowPoint,
     RowTimes,
 )
+from fuseshard.compiler.modes.standing import leaders, ratio_between
 from fuseshard.show.beside.draw import beside
 from fuseshard.show.cards import origin_line
+from fuseshard.show.chapters.modes.ways import in_a_row
+from fuseshard.show.charts.variants import as_value, listed
 from fuseshard.show.choices import Choice
+from fuseshard.show.numbers import factor, number
 from fuseshard.show.recorded import HasResult, nothing_recorded
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
+
+BY_BYTES, BY_NUMBERS = 1.25, 1.75
+"""times as long for twice as many numbers in the same bytes: below the first, time goes with the
+bytes, above the second with the numbers"""
 
 
 def rows_table(outcome: HasResult[RowTimes]) -> Table | Choice | Word:
@@ -30,7 +44,7 @@ def rows_table(outcome: HasResult[RowTimes]) -> Table | Choice | Word:
 
 
 def _rows_table(times: RowTimes) -> Table:
-    tasks = {"softmax": plain("softmax"), "rms norm": plain("RMS norm")}
+    tasks = _tasks()
     points = times.points
     table = TableBuilder(
         "row-speeds", word("Bytes a second of a copy, and the share of it that each way reaches.")
@@ -67,6 +81,70 @@ def rows_finding(times: RowTimes | None, share: float) -> Word:
     )
 
 
+def held_back_finding(times: RowTimes | None, way: str, share: float) -> Word:
+    """Say in a clause where a way misses a share of the copy's speed, and what holds it back.
+
+    In the same bytes, bfloat16 has twice as many numbers as float32. A kernel that waits for
+    memory takes as long for either; one that is held back by its instructions, twice as long.
+
+    Args:
+        times: recorded; None if it isn't yet.
+        way: name of a variant.
+        share: between 0 and 1.
+    """
+    if times is None:
+        return nothing_recorded()
+    parts: list[Text] = []
+    for task, name in _tasks().items():
+        points = [point for point in times.points if point.task == task]
+        missing = [point for point in points if point.share_of_copy(way) < share]
+        if missing:
+            parts.append(
+                word(
+                    "{task} misses {share} % at {n} of {all} sizes: {why}",
+                    task=as_value(name),
+                    share=round(100 * share),
+                    n=len(missing),
+                    all=len(points),
+                    why=_brake(points, {point.columns for point in missing}, way),
+                )
+            )
+    if not parts:
+        return word("{share} % are missed nowhere", share=round(100 * share))
+    return listed(parts)
+
+
+def _brake(points: Sequence[RowPoint], columns: set[int], way: str) -> Word:
+    """Tell whether a way's time at some widths goes with the bytes or with the numbers in them."""
+    found = {(point.dtype, point.columns): point for point in points}
+    growths = []
+    for width in columns:
+        single, half = found.get(("float32", width)), found.get(("bfloat16", width))
+        if single is not None and half is not None:
+            growths.append(single.bytes_per_s(way) / half.bytes_per_s(way))
+    if not growths:
+        return word("measured in one type alone, which doesn't tell why")
+    growth = statistics.median(growths)
+    ratio = number(growth, 2)
+    if growth >= BY_NUMBERS:
+        return word(
+            "twice as many numbers in the same bytes take {ratio} times as long, so that it is "
+            "held back by its instructions, not by memory",
+            ratio=ratio,
+        )
+    if growth <= BY_BYTES:
+        return word(
+            "twice as many numbers in the same bytes take {ratio} times as long, so that it isn't "
+            "held back by its arithmetic",
+            ratio=ratio,
+        )
+    return word(
+        "twice as many numbers in the same bytes take {ratio} times as long, so that its "
+        "instructions hold it back in part",
+        ratio=ratio,
+    )
+
+
 def fused_table(outcome: HasResult[FusedTimes]) -> Table | Choice | Word:
     """Show times and memory of the fused head and of attention, way by way.
 
@@ -90,8 +168,89 @@ def _fused_table(times: FusedTimes) -> Table:
     return table.build(origin=origin_line(times.origin))
 
 
+def factor_finding(times: FusedTimes | None, task: FusedTask, way: str, other: str) -> Word:
+    """Say in a clause by what factor one way is faster than another at each size.
+
+    Args:
+        times: recorded; None if it isn't yet.
+        task: which operation.
+        way: the one spoken of.
+        other: what it is compared with; below 1 it is the faster one.
+    """
+    if times is None:
+        return nothing_recorded()
+    parts: list[Text] = []
+    for point in _of(times, task):
+        ratio = ratio_between(point.comparison, way, other)
+        if ratio.verdict == "no difference measured":
+            parts.append(word("no difference measured at {sizes}", sizes=_sizes(point)))
+        else:
+            parts.append(
+                word("{factor} at {sizes}", factor=factor(ratio.speedup), sizes=_sizes(point))
+            )
+    return listed(parts)
+
+
+def leader_finding(times: FusedTimes | None, task: FusedTask) -> Word:
+    """Say in a clause at how many sizes nothing was measured to be faster than which way.
+
+    Args:
+        times: recorded; None if it isn't yet.
+        task: which operation.
+    """
+    if times is None:
+        return nothing_recorded()
+    points = _of(times, task)
+    counts = Counter(way for point in points for way in leaders(point.comparison))
+    return in_a_row(
+        [
+            word("{way} at {n} of {all} sizes", way=as_value(way_word(way)), n=n, all=len(points))
+            for way, n in counts.most_common()
+        ]
+    )
+
+
+def memory_finding(times: FusedTimes | None, task: FusedTask, others: Sequence[str]) -> Word:
+    """Say in a clause how many times the memory of the kernel by hand other ways take.
+
+    Args:
+        times: recorded; None if it isn't yet.
+        task: which operation; its last size is spoken of.
+        others: names of variants.
+    """
+    if times is None:
+        return nothing_recorded()
+    point = _of(times, task)[-1]
+    own = point.peak_bytes[BY_HAND]
+    ways = [
+        word(
+            "{way} {ratio}",
+            way=as_value(way_word(way)),
+            ratio=number(point.peak_bytes[way] / own, 2),
+        )
+        for way in others
+    ]
+    return word(
+        "at {sizes}, counted in what the kernel by hand takes: {ways}",
+        sizes=_sizes(point),
+        ways=in_a_row(ways),
+    )
+
+
+def _of(times: FusedTimes, task: FusedTask) -> list[FusedPoint]:
+    return [point for point in times.points if point.task == task]
+
+
+def _tasks() -> dict[str, Text]:
+    return {"softmax": plain("softmax"), "rms norm": plain("RMS norm")}
+
+
+def _sizes(point: FusedPoint) -> str:
+    return ", ".join(f"{letter} = {size}" for letter, size in point.shape.items())
+
+
 def _point_word(point: FusedPoint) -> Word:
-    sizes = ", ".join(f"{letter} = {size}" for letter, size in point.shape.items())
+    sizes = _sizes(point)
     if point.task == "attention":
         return word("attention, {sizes}", sizes=sizes)
     return word("linear and cross-entropy, {sizes}", sizes=sizes)
