@@ -59,7 +59,7 @@ def measure_steps(
         check_variant(variant)
     check_world_size(world_size)
     check_positive("learning_rate", learning_rate)
-    args = (list(settings), MiniGPTConfig(width=width), learning_rate)
+    args = (list(settings), (MiniGPTConfig(width=width), learning_rate))
     by_rank = run(_all_measured, world_size, args=args)
     return [list(ranks) for ranks in zip(*by_rank, strict=True)]
 
@@ -82,13 +82,10 @@ def measure_step(
 
 
 def _all_measured(
-    rank: int,
-    world_size: int,
-    settings: list[Setting],
-    config: MiniGPTConfig,
-    learning_rate: float,
+    rank: int, world_size: int, settings: list[Setting], shared: tuple[MiniGPTConfig, float]
 ) -> list[Measured]:
-    """One rank's steps, one after the other."""
+    """One rank's steps, one way after the other."""
+    config, learning_rate = shared
     return [_measured(rank, setting, config, learning_rate) for setting in settings]
 
 

@@ -29,26 +29,7 @@ def residency_figure(records: Mapping[str, Residency]) -> Figure:
         raise ValueError("residency_figure: got no records, needs at least 1; record a step")
     num_rows = sum(1 + len(record.units) for record in records.values())
     drawing = FigureBuilder("residency", height=130 + 30 * num_rows)
-    labels: dict[int, Text] = {}
-    forward: list[Bar] = []
-    backward: list[Bar] = []
-    row = 0
-    for setting, record in records.items():
-        heading = word(
-            "reshard_after_forward={setting}: at most {size}",
-            setting=setting,
-            size=size(record.most_bytes),
-        )
-        drawing.note(0, row, heading, xanchor="left", font={"weight": 700})
-        turn = _turn(record)
-        for index, unit in enumerate(record.units):
-            labels[row + 1 + index] = unit_word(unit)
-            for start, end in record.runs(unit):
-                forward += [(row + 1 + index, start, min(end, turn))] if start < turn else []
-                backward += [(row + 1 + index, max(start, turn), end)] if end > turn else []
-        row += 1 + len(record.units)
-    _draw(drawing, word("whole in the forward pass"), forward, palette.FORWARD)
-    _draw(drawing, word("whole in the backward pass"), backward, palette.BACKWARD)
+    labels = _draw_all(drawing, records)
     drawing.layout |= {"barmode": "overlay"}
     drawing.x_axis(word("layers, in the order in which they compute"), rangemode="tozero")
     drawing.layout["yaxis"] = {
@@ -71,6 +52,31 @@ def residency_figure(records: Mapping[str, Residency]) -> Figure:
         ),
         table=_table(records),
     )
+
+
+def _draw_all(drawing: FigureBuilder, records: Mapping[str, Residency]) -> dict[int, Text]:
+    """Draw the groups one below the other; return the label of each row that has one."""
+    labels: dict[int, Text] = {}
+    forward: list[Bar] = []
+    backward: list[Bar] = []
+    row = 0
+    for setting, record in records.items():
+        heading = word(
+            "reshard_after_forward={setting}: at most {size}",
+            setting=setting,
+            size=size(record.most_bytes),
+        )
+        drawing.note(0, row, heading, xanchor="left", font={"weight": 700})
+        turn = _turn(record)
+        for place, unit in enumerate(record.units, start=row + 1):
+            labels[place] = unit_word(unit)
+            for start, end in record.runs(unit):
+                forward += [(place, start, min(end, turn))] if start < turn else []
+                backward += [(place, max(start, turn), end)] if end > turn else []
+        row += 1 + len(record.units)
+    _draw(drawing, word("whole in the forward pass"), forward, palette.FORWARD)
+    _draw(drawing, word("whole in the backward pass"), backward, palette.BACKWARD)
+    return labels
 
 
 def unit_word(unit: str) -> Text:
