@@ -50,13 +50,13 @@ def residency(*whole: str, turn: int) -> Residency:
         Moment(
             phase="forward" if index < turn else "backward",
             layer=str(index),
-            whole=tuple({"r": "rest", "0": "block 0"}[letter] for letter in letters),
+            whole=tuple({"r": "root", "0": "block 0"}[letter] for letter in letters),
             gathers=index,
             gathered_bytes=1024 * len(letters),
         )
         for index, letters in enumerate(whole)
     )
-    return Residency(units=("rest", "block 0"), moments=moments)
+    return Residency(units=("root", "block 0"), moments=moments)
 
 
 def numbers(row) -> list[float]:

@@ -107,7 +107,7 @@ def _measured(rank: int, setting: Setting, config: MiniGPTConfig, learning_rate:
         live.peak_bytes = 0
         units = {f"block {index}": block for index, block in enumerate(blocks)}
         with CommMeter() as meter:
-            recorder = ResidencyRecorder(model, {"rest": model, **units}, meter)
+            recorder = ResidencyRecorder(model, {"root": model, **units}, meter)
             with SavedForBackward(model) as saved:
                 loss = _loss(model, generator)
             states = _backward(training, loss)

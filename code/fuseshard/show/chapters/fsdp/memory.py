@@ -8,18 +8,19 @@ from fuseshard import palette
 from fuseshard.distributed.zero.formulas import model_state_bytes
 from fuseshard.distributed.zero.records import ModelStates, StepMemory
 from fuseshard.show.chapters.fsdp.ways import way_name
-from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import size, size_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Word, word
+from fuseshard.show.words import Word, plain, word
 
+_FORMULA_PIXELS = 64
 STAGES = {"ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fully_shard": 3}
 """way to train -> stage of ZeRO"""
 
 
 def memory_figure(memories: Sequence[StepMemory], num_parameters: int) -> Figure:
-    """Stack the categories of each way to train; a mark shows the formula for the model states.
+    """Stack the categories of each way to train; a line shows the formula for the model states.
 
     Args:
         memories: one a way, all of the same number of ranks.
@@ -42,16 +43,24 @@ def memory_figure(memories: Sequence[StepMemory], num_parameters: int) -> Figure
         hover = [size(amount) for amount in amounts]
         drawing.bars(label, places, heights, mark, hover=hover)
     said = [_formula(memory, num_parameters).total for memory in memories]
-    drawing.points(
-        word("formula for the first three"),
-        places,
-        [total / unit for total in said],
-        palette.FORMULA,
-        hover=[size(total) for total in said],
+    drawing.trace(  # a line across each bar, longer than the bar is wide, so that it is seen
+        type="scatter",
+        mode="markers",
+        name=drawing.say(word("formula for the first three")),
+        x=[drawing.say(place) for place in places],
+        y=[total / unit for total in said],
+        marker={
+            "symbol": "line-ew-open",
+            "size": _FORMULA_PIXELS,
+            "color": palette.FORMULA.light,
+            "line": {"color": palette.FORMULA.light, "width": 3},
+        },
+        hovertext=[drawing.say(plain(size(total))) for total in said],
+        hovertemplate=HOVER,
     )
-    drawing.layout |= {"barmode": "stack", "bargap": 0.45}
+    drawing.layout |= {"barmode": "stack", "bargap": 0.5}
     drawing.x_axis(word("way to train, {ranks} ranks", ranks=world_size))
-    drawing.y_axis(word("held by one rank ({unit})", unit=symbol))
+    drawing.y_axis(word("held by one rank ({unit})", unit=symbol), rangemode="tozero")
     return drawing.build(
         caption=word(
             "With {ranks} ranks, each stage divides one category more by {ranks}; activations stay "
@@ -60,7 +69,7 @@ def memory_figure(memories: Sequence[StepMemory], num_parameters: int) -> Figure
         ),
         alt=word(
             "{count} stacked bars, one a way to train, which get lower from the first to the "
-            "fourth, with a mark on top of the third part of each.",
+            "fourth, with a line on top of the third part of each.",
             count=len(memories),
         ),
         table=memory_table(memories, num_parameters, name="memory-drawn"),

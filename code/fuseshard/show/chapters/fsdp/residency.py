@@ -80,7 +80,7 @@ def _draw_all(drawing: FigureBuilder, records: Mapping[str, Residency]) -> dict[
 
 
 def unit_word(unit: str) -> Text:
-    """Name a unit: "rest", or "block 0" and so on.
+    """Name a unit: "root", or "block 0" and so on.
 
     Args:
         unit: as the recorder was given it.
@@ -88,7 +88,7 @@ def unit_word(unit: str) -> Text:
     kind, _, index = unit.partition(" ")
     if kind == "block":
         return word("block {index}", index=index)
-    return word("the rest") if unit == "rest" else plain(unit)
+    return word("root") if unit == "root" else plain(unit)
 
 
 def _turn(record: Residency) -> int:
