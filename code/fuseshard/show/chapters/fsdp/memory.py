@@ -12,9 +12,9 @@ from fuseshard.show.figures import HOVER, FigureBuilder
 from fuseshard.show.numbers import size, size_unit
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Word, plain, word
+from fuseshard.show.words import Text, Word, plain, word
 
-_FORMULA_PIXELS = 64
+_FORMULA_PIXELS = 64  # plotly draws the line 1.4 times as long
 STAGES = {"ddp": 0, "zero1": 1, "zero2": 2, "zero3": 3, "fully_shard": 3}
 """way to train -> stage of ZeRO"""
 
@@ -43,21 +43,7 @@ def memory_figure(memories: Sequence[StepMemory], num_parameters: int) -> Figure
         hover = [size(amount) for amount in amounts]
         drawing.bars(label, places, heights, mark, hover=hover)
     said = [_formula(memory, num_parameters).total for memory in memories]
-    drawing.trace(  # a line across each bar, longer than the bar is wide, so that it is seen
-        type="scatter",
-        mode="markers",
-        name=drawing.say(word("formula for the first three")),
-        x=[drawing.say(place) for place in places],
-        y=[total / unit for total in said],
-        marker={
-            "symbol": "line-ew-open",
-            "size": _FORMULA_PIXELS,
-            "color": palette.FORMULA.light,
-            "line": {"color": palette.FORMULA.light, "width": 3},
-        },
-        hovertext=[drawing.say(plain(size(total))) for total in said],
-        hovertemplate=HOVER,
-    )
+    _draw_formula(drawing, places, said, unit)
     drawing.layout |= {"barmode": "stack", "bargap": 0.5}
     drawing.x_axis(word("way to train, {ranks} ranks", ranks=world_size))
     drawing.y_axis(word("held by one rank ({unit})", unit=symbol), rangemode="tozero")
@@ -105,6 +91,27 @@ def memory_table(
     table.counts(word("Activations"), [memory.activations for memory in memories])
     table.counts(word("All tensors, at most"), [memory.peak for memory in memories])
     return table.build()
+
+
+def _draw_formula(
+    drawing: FigureBuilder, places: Sequence[Text], said: Sequence[float], unit: float
+) -> None:
+    """Draw a line across each bar, longer than the bar is wide, so that it is seen."""
+    drawing.trace(
+        type="scatter",
+        mode="markers",
+        name=drawing.say(word("formula for the first three")),
+        x=[drawing.say(place) for place in places],
+        y=[total / unit for total in said],
+        marker={
+            "symbol": "line-ew-open",
+            "size": _FORMULA_PIXELS,
+            "color": palette.FORMULA.light,
+            "line": {"color": palette.FORMULA.light, "width": 3},
+        },
+        hovertext=[drawing.say(plain(size(total))) for total in said],
+        hovertemplate=HOVER,
+    )
 
 
 def _formula(memory: StepMemory, num_parameters: int) -> ModelStates:
