@@ -237,9 +237,15 @@ def several_dtypes(rank, size):
     shard_by_hand(module, [module[0]])
 
 
+def outsider(rank, size):
+    group = dist.new_group([0])
+    shard_by_hand(model(), [], group)
+
+
 @pytest.mark.parametrize(
     ("worker", "reason"),
     [
+        (outsider, "this rank is not in the group"),
         (unused_parameter, "gradients for 2 of 3 parameters"),
         (overlapping, "one unit each"),
         (shared, r"0\.weight and 1\.weight are one parameter"),

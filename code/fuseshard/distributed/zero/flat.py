@@ -18,13 +18,14 @@ class FlatParameters:
         group: ranks that share them; None means all.
 
     Raises:
-        ValueError: no parameters, frozen ones, or several dtypes or devices.
+        ValueError: no parameters, frozen ones, several dtypes or devices, or this rank isn't in
+            the group.
     """
 
     def __init__(
         self, params: Sequence[nn.Parameter], group: dist.ProcessGroup | None = None
     ) -> None:
-        _check(params)
+        _check(params, group)
         self.params = list(params)
         self.group = group
         world_size, rank = dist.get_world_size(group), dist.get_rank(group)
@@ -139,7 +140,7 @@ def reduce_scatter_single(
     call(shard, whole, group=group)
 
 
-def _check(params: Sequence[nn.Parameter]) -> None:
+def _check(params: Sequence[nn.Parameter], group: dist.ProcessGroup | None) -> None:
     kinds = {(str(param.dtype), str(param.device)) for param in params}
     if len(kinds) != 1:
         raise ValueError(
@@ -150,4 +151,9 @@ def _check(params: Sequence[nn.Parameter]) -> None:
         raise ValueError(
             "FlatParameters: some parameters don't require a gradient, required is that all do "
             "(weight decay would change the frozen ones in the shard); use torch's fully_shard"
+        )
+    if dist.get_rank(group) < 0:
+        raise ValueError(
+            "FlatParameters: this rank is not in the group, required is a member (it keeps a "
+            "shard for the others); make it on the group's ranks only"
         )

@@ -3,6 +3,7 @@
 N = ranks. Everything is float32 and on the CPU, so that bytes are exact and equal on any machine.
 """
 
+import gc
 from collections.abc import Sequence
 
 import torch
@@ -104,6 +105,7 @@ def _measured(rank: int, setting: Setting, config: MiniGPTConfig, learning_rate:
             reshard_after_forward=reshard,
         )
         training.step(_loss(model, generator))
+        gc.collect()  # what the first step left in cycles would count until some later moment
         live.peak_bytes = 0
         units = {f"block {index}": block for index, block in enumerate(blocks)}
         with CommMeter() as meter:
