@@ -127,14 +127,19 @@ class Timeline:
         return max(self.busy_times)
 
     @property
+    def bubble_time(self) -> float:
+        """Return how much longer the step takes than its busiest rank's work."""
+        return max(0.0, self.total_time - self.ideal_time)  # rounding may leave less than nothing
+
+    @property
     def bubble_over_ideal(self) -> float:
         """Return the waiting in units of the ideal time: how much longer the step takes."""
-        return (self.total_time - self.ideal_time) / self.ideal_time
+        return self.bubble_time / self.ideal_time
 
     @property
     def bubble_over_total(self) -> float:
         """Return the waiting as a share of the whole step: between 0 and 1."""
-        return (self.total_time - self.ideal_time) / self.total_time
+        return self.bubble_time / self.total_time
 
     @property
     def longest_span(self) -> float:
@@ -150,7 +155,7 @@ class Timeline:
     @property
     def bubble_in_span(self) -> float:
         """Return the waiting within the longest span, in units of the ideal time."""
-        return self.longest_span / self.ideal_time - 1
+        return max(0.0, self.longest_span / self.ideal_time - 1)
 
     @cached_property
     def peak_activations(self) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import re
 
 from fuseshard.distributed.scheduling.records import Action, Kind, Orders, ScheduleError
 
-_ACTION = re.compile(r"(\d*)([FBIW])(\d+)")
+_ACTION = re.compile(r"([0-9]*)([FBIW])([0-9]+)")
 
 
 def parse_orders(table: str) -> Orders:

@@ -73,32 +73,27 @@ class _Clock:
     def _advance(self, rank: int) -> set[int]:
         """Do as many of a rank's actions as possible; return the ranks that got something."""
         order, starts, ends = self.orders[rank], self.starts[rank], self.ends[rank]
-        last, size, m = len(self.rank_of) - 1, len(self.forward_done), self.m
+        durations, rank_of, m = self.durations, self.rank_of, self.m
+        size = len(self.forward_done)
         now = ends[-1] if ends else 0.0
         woken = set()
-        for kind, stage, index in order[len(ends) :]:
+        for position in range(len(ends), len(order)):
+            kind, stage, index = order[position]
             place = stage * m + index
-            if kind == "F":
-                done, source = self.forward_done, stage - 1
-            elif kind == "W":
-                done, source = self.backward_done, -1
-            else:
-                done, source = self.backward_done, stage + 1
-            if 0 <= source <= last:
-                arrived = done[source * m + index]
-                if arrived < 0:
-                    break
-                if self.rank_of[source] != rank:
-                    arrived += self.send
-                now = max(now, arrived)
+            if kind != "W":
+                done, step = (self.forward_done, -m) if kind == "F" else (self.backward_done, m)
+                if 0 <= place + step < size:
+                    arrived, source = done[place + step], rank_of[(place + step) // m]
+                    if arrived < 0:
+                        break
+                    now = max(now, arrived if source == rank else arrived + self.send)
             starts.append(now)
-            now += self.durations[kind]
+            now += durations[kind]
             ends.append(now)
             if kind != "W":
                 done[place] = now
-                target = place + m if kind == "F" else place - m
-                if 0 <= target < size:
-                    woken.add(self.rank_of[target // m])
+                if 0 <= place - step < size:
+                    woken.add(rank_of[(place - step) // m])
         woken.discard(rank)
         return woken
 
