@@ -79,7 +79,7 @@ class Pipeline:
             for each micro-batch and each pair of neighbouring stages on different ranks one
             activation forward and one gradient back, B T D elements each; see `Timeline.messages`.
         """
-        step = _Step(self, micro_batches)
+        step = Step(self, micro_batches)
         with weights_owed(nn.ModuleList(self.stages.values())) as step.fresh:
             for action in self.order:
                 step.carry_out(action)
@@ -89,7 +89,7 @@ class Pipeline:
         return StepRecord(events=tuple(step.events), loss=loss, peak_held=step.peak_held)
 
 
-class _Step:
+class Step:
     """The state of one step: what was received, what is held for the backward pass."""
 
     def __init__(self, pipeline: Pipeline, micro_batches: Sequence[MicroBatch]) -> None:

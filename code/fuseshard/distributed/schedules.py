@@ -29,6 +29,7 @@ __all__ = [
     "Timeline",
     "format_orders",
     "make_orders",
+    "parse_orders",
     "read_schedule",
     "simulate",
     "simulate_orders",
