@@ -1,11 +1,12 @@
-"""Time one training step under a schedule on two ranks: by hand, by the library, and simulated.
+"""Time training steps under schedules on two ranks: by hand, by the library, and simulated.
 
 m = micro-batches, v = stages on a rank.
 """
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -45,7 +46,7 @@ class StepTrial:
     @property
     def total_s(self) -> float:
         """Return seconds from the first action's start to the last one's end."""
-        return max(e.end for e in self.events) - min(e.start for e in self.events)
+        return _length(self.events)
 
     @property
     def bubble_over_ideal(self) -> float:
@@ -62,94 +63,107 @@ class StepTrial:
 
 
 def time_steps(
-    schedule: str, num_micro_batches: int, *, chunks: int = 1, num_steps: int = 4
-) -> list[StepTrial]:
-    """Run a schedule by hand and, if torch has it, by the library; return a typical step of each.
+    chunks: Mapping[str, int], num_micro_batches: int, *, num_rounds: int = 3
+) -> dict[str, list[StepTrial]]:
+    """Run schedules by hand and, where torch has them, by the library; return a step of each.
+
+    All take turns, a step each in every round, so that what slows the machine down for a while
+    slows all of them; the step returned is the shortest, the one that was disturbed least.
 
     Args:
-        schedule: as for `simulate`.
+        chunks: schedule -> v, as for `simulate`.
         num_micro_batches: m.
-        chunks: v, as for `simulate`.
-        num_steps: steps of which the one of median length is returned; one more runs before.
+        num_rounds: steps of each that are timed; one more runs before.
+
+    Returns:
+        schedule -> the step by hand and, if torch has the schedule, the library's.
 
     Communicates:
         what the steps send; barriers between them.
     """
-    arguments = schedule, num_micro_batches, chunks, num_steps
-    steps_of_ranks = run(_timed, NUM_RANKS, args=arguments)
-    runners = ["by hand", "library"][: len(steps_of_ranks[0])]
-    trials = []
-    for index, runner in enumerate(runners):
-        steps = [
-            tuple(event for events in step for event in events)
-            for step in zip(*(ranks[index] for ranks in steps_of_ranks), strict=True)
-        ]
-        steps.sort(key=lambda events: max(e.end for e in events) - min(e.start for e in events))
-        trials.append(_trial(schedule, runner, steps[(len(steps) - 1) // 2], arguments))
-    return trials
+    ranks = run(_rounds, NUM_RANKS, args=(dict(chunks), num_micro_batches, num_rounds))
+    found: dict[str, list[StepTrial]] = {name: [] for name in chunks}
+    for schedule, runner in ranks[0]:
+        parts = zip(*(steps[schedule, runner] for steps in ranks), strict=True)
+        steps = [tuple(event for events in step for event in events) for step in parts]
+        shortest = min(steps, key=_length)
+        orders, num_chunks = make_orders(schedule, NUM_RANKS, num_micro_batches, chunks[schedule])
+        simulated = simulate_orders(orders, costs=_costs(shortest, num_chunks), name=schedule)
+        trial = StepTrial(schedule=schedule, runner=runner, events=shortest, simulated=simulated)
+        found[schedule].append(trial)
+    return found
 
 
-def _trial(
-    schedule: str, runner: str, events: Events, arguments: tuple[str, int, int, int]
-) -> StepTrial:
-    """Simulate what was measured, with the median time of each kind of action."""
-    _, num_micro_batches, chunks, _ = arguments
-    orders, num_chunks = make_orders(schedule, NUM_RANKS, num_micro_batches, chunks)
+def _length(events: Events) -> float:
+    return max(event.end for event in events) - min(event.start for event in events)
+
+
+def _costs(events: Events, num_chunks: int) -> Costs:
+    """The median time of each kind of action, for all stages of a rank together."""
     median_s = {
         kind: num_chunks * statistics.median(times)
         for kind in "FBIW"
         if (times := [e.end - e.start for e in events if e.action.kind == kind])
     }
     halves = (median_s["I"], median_s["W"]) if "I" in median_s else median_s["B"]
-    costs = Costs(forward=median_s["F"], backward=halves)
-    simulated = simulate_orders(orders, costs=costs, name=schedule)
-    return StepTrial(schedule=schedule, runner=runner, events=events, simulated=simulated)
+    return Costs(forward=median_s["F"], backward=halves)
 
 
-def _timed(
-    rank: int, world_size: int, schedule: str, num_micro_batches: int, chunks: int, num_steps: int
-) -> list[list[Events]]:
-    """Run the steps on one rank; for each runner, each step's events."""
-    orders, num_chunks = make_orders(schedule, world_size, num_micro_batches, chunks)
-    stages = cut_into_stages(MiniGPT(CONFIG), world_size * num_chunks)
-    mine = {s: stages[s] for s in sorted({action.stage for action in orders[rank]})}
-    tokens = torch.randint(
-        CONFIG.vocabulary,
-        (SEQUENCES_PER_MICRO_BATCH * num_micro_batches, NUM_TOKENS + 1),
-        generator=torch.Generator().manual_seed(0),
-    )
-    micro_batches = [(part[:, :-1], part[:, 1:]) for part in tokens.tensor_split(num_micro_batches)]
-    pipeline = Pipeline(mine, orders, width=CONFIG.width, loss_fn=_loss)
-    found: list[list[Events]] = [[]]
-    for _ in range(1 + num_steps):
-        dist.barrier()
-        found[0].append(pipeline.step(micro_batches).events)
-    if schedule in LIBRARY_SCHEDULES:
-        found.append(_library_steps(schedule, mine, len(stages), micro_batches, num_steps))
-    return [steps[1:] for steps in found]
+def _rounds(
+    rank: int, world_size: int, chunks: Mapping[str, int], num_micro_batches: int, num_rounds: int
+) -> dict[tuple[str, str], list[Events]]:
+    """Let everybody take turns on one rank; for each schedule and runner, each step's events."""
+    micro_batches = _micro_batches(num_micro_batches)
+    steps: dict[tuple[str, str], Callable[[], Events]] = {}
+    for name, wanted in chunks.items():
+        orders, num_chunks = make_orders(name, world_size, num_micro_batches, wanted)
+        stages = cut_into_stages(MiniGPT(CONFIG), world_size * num_chunks)
+        mine = {s: stages[s] for s in sorted({action.stage for action in orders[rank]})}
+        pipeline = Pipeline(mine, orders, width=CONFIG.width, loss_fn=_loss)
+        steps[name, "by hand"] = _hand_step(pipeline, micro_batches)
+        if name in LIBRARY_SCHEDULES:
+            steps[name, "library"] = _library_step(name, mine, len(stages), micro_batches)
+    found: dict[tuple[str, str], list[Events]] = {key: [] for key in steps}
+    for _ in range(1 + num_rounds):
+        for key, step in steps.items():
+            dist.barrier()
+            found[key].append(step())
+    return {key: events[1:] for key, events in found.items()}
 
 
-def _library_steps(
+def _micro_batches(count: int) -> list[MicroBatch]:
+    generator = torch.Generator().manual_seed(0)
+    shape = count, SEQUENCES_PER_MICRO_BATCH, NUM_TOKENS + 1
+    tokens = torch.randint(CONFIG.vocabulary, shape, generator=generator)
+    return [(part[:, :-1], part[:, 1:]) for part in tokens]
+
+
+def _hand_step(pipeline: Pipeline, micro_batches: Sequence[MicroBatch]) -> Callable[[], Events]:
+    return lambda: pipeline.step(micro_batches).events
+
+
+def _library_step(
     schedule: str,
-    modules: dict[int, MiniGPTStage],
+    modules: Mapping[int, MiniGPTStage],
     num_stages: int,
     micro_batches: Sequence[MicroBatch],
-    num_steps: int,
-) -> list[Events]:
-    """Run the library's schedule; each step's events."""
+) -> Callable[[], Events]:
+    """Make the library's schedule; a call runs one step of it and returns the events."""
     stages = [TimedStage(module, s, num_stages) for s, module in modules.items()]
-    made = make_library_schedule(schedule, stages, len(micro_batches), _loss)
+    made: Any = make_library_schedule(schedule, stages, len(micro_batches), _loss)
     inputs, targets = (torch.cat(parts) for parts in zip(*micro_batches, strict=True))
     arguments = (inputs,) if 0 in modules else ()
-    found = []
-    for _ in range(1 + num_steps):
-        options = {"target": targets, "losses": []} if num_stages - 1 in modules else {}
-        dist.barrier()
-        made.step(*arguments, **options)
-        found.append(tuple(event for stage in stages for event in stage.events))
+
+    def step() -> Events:
+        made.step(
+            *arguments, **({"target": targets, "losses": []} if num_stages - 1 in modules else {})
+        )
+        events = tuple(event for stage in stages for event in stage.events)
         for stage in stages:
             stage.events.clear()
-    return found
+        return events
+
+    return step
 
 
 def _loss(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -65,7 +65,7 @@ def measured_chooser(
     return choose("measured-steps", word("Schedule"), options, start=list(trials).index(start))
 
 
-def _figure(trials: Sequence[Trial], origin: Origin) -> Figure:
+def _figure(trials: Sequence[Trial], origin: Origin | None) -> Figure:
     first = trials[0]
     steps = [simulated(first.simulated, word("simulated with the times by hand"), unit=_MS)]
     steps += [measured(trial.events, runner_word(trial.runner)) for trial in trials]

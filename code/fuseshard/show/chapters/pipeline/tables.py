@@ -26,7 +26,7 @@ class Difference(Protocol):
     def is_rounding(self, num_terms: int) -> bool: ...
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SentBytes:
     """Bytes that one rank sent in one step, counted three times."""
 
