@@ -57,23 +57,18 @@ class TimedStage(pipelining.PipelineStage):
         self._note("F", fwd_chunk_id, start)
         return output
 
-    def backward_one_chunk(
-        self,
-        bwd_chunk_id: int,
-        loss: Any = None,
-        full_backward: bool = True,
-        last_backward: bool = False,
-    ) -> Any:
+    def backward_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         """Run one micro-batch back, or the input half of that, and note it."""
         start = time.perf_counter()
-        output = super().backward_one_chunk(bwd_chunk_id, loss, full_backward, last_backward)
-        self._note("B" if full_backward else "I", bwd_chunk_id, start)
+        output = super().backward_one_chunk(bwd_chunk_id, *args, **kwargs)
+        # All schedules name this argument; its default is the whole backward pass.
+        self._note("B" if kwargs.get("full_backward", True) else "I", bwd_chunk_id, start)
         return output
 
-    def backward_weight_one_chunk(self, bwd_chunk_id: int, last_backward: bool = False) -> Any:
+    def backward_weight_one_chunk(self, bwd_chunk_id: int, *args: Any, **kwargs: Any) -> Any:
         """Run the weight half of one micro-batch's backward pass, and note it."""
         start = time.perf_counter()
-        output = super().backward_weight_one_chunk(bwd_chunk_id, last_backward)
+        output = super().backward_weight_one_chunk(bwd_chunk_id, *args, **kwargs)
         self._note("W", bwd_chunk_id, start)
         return output
 

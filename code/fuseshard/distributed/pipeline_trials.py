@@ -81,7 +81,7 @@ def time_steps(
     Communicates:
         what the steps send; barriers between them.
     """
-    ranks = run(_rounds, NUM_RANKS, args=(dict(chunks), num_micro_batches, num_rounds))
+    ranks = run(_rounds, NUM_RANKS, args=(dict(chunks), (num_micro_batches, num_rounds)))
     found: dict[str, list[StepTrial]] = {name: [] for name in chunks}
     for schedule, runner in ranks[0]:
         parts = zip(*(steps[schedule, runner] for steps in ranks), strict=True)
@@ -110,9 +110,10 @@ def _costs(events: Events, num_chunks: int) -> Costs:
 
 
 def _rounds(
-    rank: int, world_size: int, chunks: Mapping[str, int], num_micro_batches: int, num_rounds: int
+    rank: int, world_size: int, chunks: Mapping[str, int], counts: tuple[int, int]
 ) -> dict[tuple[str, str], list[Events]]:
     """Let everybody take turns on one rank; for each schedule and runner, each step's events."""
+    num_micro_batches, num_rounds = counts
     micro_batches = _micro_batches(num_micro_batches)
     steps: dict[tuple[str, str], Callable[[], Events]] = {}
     for name, wanted in chunks.items():

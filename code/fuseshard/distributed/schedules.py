@@ -71,7 +71,7 @@ def simulate(
     """
     costs = Costs(forward=forward, backward=backward, send=send)
     orders, num_chunks = make_orders(schedule, stages, micro_batches, chunks)
-    return _timeline(schedule, orders, costs, num_chunks, micro_batches)
+    return _timeline(schedule, orders, costs, chunks=num_chunks, num_micro_batches=micro_batches)
 
 
 def simulate_orders(orders: Orders, *, costs: Costs | None = None, name: str = "own") -> Timeline:
@@ -87,7 +87,9 @@ def simulate_orders(orders: Orders, *, costs: Costs | None = None, name: str = "
     """
     _, num_micro_batches = check_orders(orders)
     chunks = max(len({action.stage for action in order}) for order in orders)
-    return _timeline(name, orders, costs or Costs(), chunks, num_micro_batches)
+    return _timeline(
+        name, orders, costs or Costs(), chunks=chunks, num_micro_batches=num_micro_batches
+    )
 
 
 def read_schedule(table: str, *, costs: Costs | None = None, name: str = "own") -> Timeline:
@@ -109,7 +111,7 @@ def read_schedule(table: str, *, costs: Costs | None = None, name: str = "own") 
 
 
 def _timeline(
-    name: str, orders: Orders, costs: Costs, chunks: int, num_micro_batches: int
+    name: str, orders: Orders, costs: Costs, *, chunks: int, num_micro_batches: int
 ) -> Timeline:
     times = times_of(
         orders,

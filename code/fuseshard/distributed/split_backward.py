@@ -46,7 +46,7 @@ def _deferring(layer: nn.Linear, owed: list[Owed]) -> Callable[[torch.Tensor], t
     """Return a layer's forward whose backward leaves the weights' gradients for later."""
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        output: torch.Tensor = _InputGradientOnly.apply(x, layer.weight, layer.bias, owed)
+        output: torch.Tensor = _InputGradientOnly.apply(x, layer.weight, (layer.bias, owed))
         return output
 
     return forward
@@ -57,8 +57,12 @@ class _InputGradientOnly(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: torch.Tensor, weight: nn.Parameter, bias: nn.Parameter | None, owed: list[Owed]
+        ctx: Any,
+        x: torch.Tensor,
+        weight: nn.Parameter,
+        later: tuple[nn.Parameter | None, list[Owed]],
     ) -> torch.Tensor:
+        bias, owed = later
         ctx.save_for_backward(x)
         ctx.weight, ctx.bias, ctx.owed = weight, bias, owed
         return functional.linear(x, weight, bias)
@@ -75,7 +79,7 @@ class _InputGradientOnly(torch.autograd.Function):
                 _accumulate(bias, rows.sum(0))
 
         ctx.owed.append(pay)
-        return gradient @ weight, None, None, None
+        return gradient @ weight, None, None
 
 
 def _accumulate(param: nn.Parameter, gradient: torch.Tensor) -> None:

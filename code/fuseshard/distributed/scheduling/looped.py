@@ -42,8 +42,13 @@ def interleaved_1f1b(
     Source:
         Narayanan et al. 2021, section 2.2, arXiv:2104.04473.
     """
-    forwards = _in_rounds("F", rank, num_ranks, num_micro_batches, num_chunks)
-    backwards = _in_rounds("B", rank, num_ranks, num_micro_batches, num_chunks)
+    sizes = {
+        "num_ranks": num_ranks,
+        "num_micro_batches": num_micro_batches,
+        "num_chunks": num_chunks,
+    }
+    forwards = _in_rounds("F", rank, **sizes)
+    backwards = _in_rounds("B", rank, **sizes)
     ahead = _num_ahead(rank, num_ranks, num_micro_batches, num_chunks, step=2)
     order = forwards[:ahead]
     for i, backward in enumerate(backwards):
@@ -54,7 +59,7 @@ def interleaved_1f1b(
 def interleaved_zb(
     rank: int, num_ranks: int, num_micro_batches: int, num_chunks: int
 ) -> list[Action]:
-    """Interleave stages as 1F1B does, with fewer forward passes ahead and the backward cut in two.
+    """Interleave stages as 1F1B does, with the backward pass cut in two and less run ahead.
 
     Rank r puts its weight halves off by r actions; with one stage a rank this is ZB-H1.
 
@@ -67,8 +72,13 @@ def interleaved_zb(
     Source:
         Qi et al. 2023, arXiv:2401.10241, with stages dealt round as torch does.
     """
-    forwards = _in_rounds("F", rank, num_ranks, num_micro_batches, num_chunks)
-    halves = _in_rounds("I", rank, num_ranks, num_micro_batches, num_chunks)
+    sizes = {
+        "num_ranks": num_ranks,
+        "num_micro_batches": num_micro_batches,
+        "num_chunks": num_chunks,
+    }
+    forwards = _in_rounds("F", rank, **sizes)
+    halves = _in_rounds("I", rank, **sizes)
     weights = [Action("W", stage, i) for _, stage, i in halves]
     ahead = _num_ahead(rank, num_ranks, num_micro_batches, num_chunks, step=1)
     order = forwards[:ahead]
@@ -94,7 +104,7 @@ def round_length(num_ranks: int, num_micro_batches: int) -> int | None:
 
 
 def _in_rounds(
-    kind: Kind, rank: int, num_ranks: int, num_micro_batches: int, num_chunks: int
+    kind: Kind, rank: int, *, num_ranks: int, num_micro_batches: int, num_chunks: int
 ) -> list[Action]:
     """All of a rank's actions of one kind: round by round, in each stage by stage."""
     length = round_length(num_ranks, num_micro_batches)

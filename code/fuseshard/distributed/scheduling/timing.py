@@ -80,13 +80,13 @@ class _Clock:
         for position in range(len(ends), len(order)):
             kind, stage, index = order[position]
             place = stage * m + index
-            if kind != "W":
-                done, step = (self.forward_done, -m) if kind == "F" else (self.backward_done, m)
-                if 0 <= place + step < size:
-                    arrived, source = done[place + step], rank_of[(place + step) // m]
-                    if arrived < 0:
-                        break
-                    now = max(now, arrived if source == rank else arrived + self.send)
+            done, step = (self.forward_done, -m) if kind == "F" else (self.backward_done, m)
+            source = -1 if kind == "W" else place + step
+            if 0 <= source < size:
+                arrived = done[source]
+                if arrived < 0:
+                    break
+                now = max(now, arrived if rank_of[source // m] == rank else arrived + self.send)
             starts.append(now)
             now += durations[kind]
             ends.append(now)

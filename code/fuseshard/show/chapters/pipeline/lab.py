@@ -30,14 +30,16 @@ class Trial:
     def setting(self) -> Word:
         """Say ranks, micro-batches and times."""
         times = self.costs.of_stage(1)
+        halves = times["I"], times["W"]
+        input_half, weight_half, message = (f"{t:g}" for t in (*halves, self.costs.send))
         return word(
             "{ranks} ranks, {micro_batches} micro-batches; input half {input}, weight half "
             "{weight}, message {send}",
             ranks=self.timeline.stages,
             micro_batches=self.timeline.micro_batches,
-            input=number(float(times["I"])),
-            weight=number(float(times["W"])),
-            send=number(float(self.costs.send)),
+            input=input_half,
+            weight=weight_half,
+            send=message,
         )
 
 
@@ -64,12 +66,13 @@ def bubble_caption(timeline: Timeline) -> Word:
     Args:
         timeline: a simulated step.
     """
+    held = f"{max(timeline.peak_activations):g}"
     return word(
-        "Bubble: {ideal} % of the ideal time, {total} % of the whole step. A rank holds the "
-        "activations of at most {peak} micro-batches.",
+        "Bubble: {ideal} % of the ideal time, {total} % of the whole step. Most micro-batches held "
+        "by a rank: {peak}.",
         ideal=number(100 * timeline.bubble_over_ideal),
         total=number(100 * timeline.bubble_over_total),
-        peak=number(float(max(timeline.peak_activations))),
+        peak=held,
     )
 
 

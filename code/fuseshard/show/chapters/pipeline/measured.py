@@ -120,12 +120,13 @@ def measured_finding(trials: Mapping[str, Sequence[Trial]]) -> Word:
     """
     apart = [100 * trial.over_simulated for own in trials.values() for trial in own]
     naive, other = trials["naive"][0], trials["1f1b"][0]
+    low, high = (f"{bound:+.0f}".replace("-", "\u2212") for bound in (min(apart), max(apart)))
     return word(
         "the measured steps differ from the simulated ones by {low} % to {high} %; run by hand, "
         "the naive step took {ratio} times as long as the one under 1F1B, and the simulator says "
         "{expected}",
-        low=f"{min(apart):+.0f}".replace("-", "\u2212"),
-        high=f"{max(apart):+.0f}".replace("-", "\u2212"),
+        low=low,
+        high=high,
         ratio=number(naive.total_s / other.total_s),
         expected=number(naive.simulated.total_time / other.simulated.total_time),
     )

@@ -105,8 +105,10 @@ def trade_figure(timelines: Sequence[Timeline]) -> Figure:
         drawing.note(*place, said, xanchor="left", yanchor="bottom", xshift=6, yshift=2)
     return drawing.build(
         caption=word(
-            "Less bubble is bought with memory, with messages or with a cut backward pass: towards "
-            "the lower left there is nothing for free."
+            "Bubble against memory. The smallest bubble is {whole} % with the backward pass in one "
+            "piece, and {cut} % with it cut in two.",
+            whole=number(min(share for share, flag in zip(shares, cut, strict=True) if not flag)),
+            cut=number(min(share for share, flag in zip(shares, cut, strict=True) if flag)),
         ),
         alt=word("{points} points, one a schedule, labelled with their names.", points=len(shown)),
         table=schedules_table(shown, name="bubble-and-memory-numbers"),

@@ -12,7 +12,7 @@ from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Figure, Origin, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import Plain, Text, Word, plain, word
+from fuseshard.show.words import Json, Plain, Text, Word, plain, word
 
 _ROW = 34
 """CSS pixels of a rank's row"""
@@ -97,24 +97,40 @@ def steps_figure(
         bars += _bars(step, row, last)
         row += step.num_ranks
     _draw(drawing, bars)
-    drawing.layout["barmode"] = "overlay"
-    drawing.layout["yaxis"] = {
-        "tickvals": list(labels),
-        "ticktext": [drawing.say(label) for label in labels.values()],
-        "range": [num_rows - 0.45, -0.55],
+    drawing.layout["yaxis"] = _rows_axis([drawing.say(said) for said in labels.values()], labels)
+    numbers = table or _ranks_table(f"{name}-numbers", steps)
+    return drawing.build(caption=caption, alt=_alternative(steps), table=numbers, origin=origin)
+
+
+def _rows_axis(names: Sequence[str], rows: Iterable[int]) -> Json:
+    """A y axis with a name at each rank's row, the first one at the top."""
+    places = list(rows)
+    return {
+        "tickvals": places,
+        "ticktext": list(names),
+        "range": [max(places) + 0.55, -0.55],
         "automargin": True,
         "fixedrange": True,
         "zeroline": False,
         "showgrid": False,
     }
-    alt = word(
-        "{steps} step(s), each with a row of bars for every rank; {bars} bars for actions, and "
-        "between them the times in which a rank waits.",
+
+
+def _alternative(steps: Sequence[Lanes]) -> Word:
+    """Say what a figure of steps looks like."""
+    count = sum(len(step.events) for step in steps)
+    if len(steps) == 1:
+        return word(
+            "A row of bars for every rank, {bars} bars in all, and between them the times in which "
+            "a rank waits.",
+            bars=count,
+        )
+    return word(
+        "{steps} steps one below the other, each with a row of bars for every rank, {bars} "
+        "bars in all, and between them the times in which a rank waits.",
         steps=len(steps),
-        bars=sum(len(step.events) for step in steps),
+        bars=count,
     )
-    numbers = table or _ranks_table(f"{name}-numbers", steps)
-    return drawing.build(caption=caption, alt=alt, table=numbers, origin=origin)
 
 
 @dataclass(frozen=True)
@@ -162,6 +178,7 @@ def _gap(row: int, start: float, end: float, last: float) -> list[_Bar]:
 
 def _draw(drawing: FigureBuilder, bars: Sequence[_Bar]) -> None:
     """Add a trace for each activity that occurs."""
+    drawing.layout["barmode"] = "overlay"
     for kinds, label, mark in activities():
         own = [bar for bar in bars if (bar.kind in kinds if bar.kind else not kinds)]
         if not own:
