@@ -100,9 +100,11 @@ def trade_figure(timelines: Sequence[Timeline]) -> Figure:
             mark,
             hover=[f"{number(held[i])}, {number(shares[i])} %" for i in own],
         )
-    for place, names in _places(shown, held, shares).items():
+    for index, (place, names) in enumerate(_places(shown, held, shares).items()):
         said = plain(", ".join(names))
-        drawing.note(*place, said, xanchor="left", yanchor="bottom", xshift=6, yshift=2)
+        # Neighbours at one height would write over each other: by turns above and below.
+        side = ("bottom", 2) if index % 2 == 0 else ("top", -4)
+        drawing.note(*place, said, xanchor="left", yanchor=side[0], xshift=6, yshift=side[1])
     return drawing.build(
         caption=word(
             "Bubble against memory. The smallest bubble is {whole} % with the backward pass in one "
