@@ -42,7 +42,7 @@ def one_f_one_b(rank: int, num_ranks: int, num_micro_batches: int) -> list[Actio
         num_micro_batches: m.
 
     Source:
-        Narayanan et al. 2018 (PipeDream), arXiv:1806.03377; with a flush after each step, as in
+        Harlap et al. 2018 (PipeDream), arXiv:1806.03377; with a flush after each step, as in
         Narayanan et al. 2021, arXiv:2104.04473.
     """
     ahead = min(num_ranks - 1 - rank, num_micro_batches)
@@ -66,7 +66,7 @@ def zb_h1(rank: int, num_ranks: int, num_micro_batches: int) -> list[Action]:
         num_micro_batches: m.
 
     Source:
-        Qi et al. 2023, section 3, arXiv:2401.10241.
+        Qi et al. 2023, section 2.1, arXiv:2401.10241.
     """
     ahead = min(num_ranks - 1 - rank, num_micro_batches)
     order = [Action("F", rank, i) for i in range(ahead)]
