@@ -19,11 +19,12 @@ LIBRARY_SCHEDULES: dict[str, type[PipelineScheduleSingle] | type[PipelineSchedul
     "1f1b": pipelining.Schedule1F1B,
     "interleaved_1f1b": pipelining.ScheduleInterleaved1F1B,
     "looped_bfs": pipelining.ScheduleLoopedBFS,
+    "zb_h1": pipelining.ScheduleInterleavedZeroBubble,
     "interleaved_zb": pipelining.ScheduleInterleavedZeroBubble,
     "zbv": pipelining.ScheduleZBVZeroBubble,
     "dualpipev": pipelining.schedules.ScheduleDualPipeV,
 }
-"""our name -> torch's class; it has none for "naive" and "zb_h1" """
+"""our name -> torch's class; zb_h1 is the interleaved one with one stage a rank; none is naive"""
 
 
 class TimedStage(pipelining.PipelineStage):
