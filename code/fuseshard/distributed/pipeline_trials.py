@@ -81,7 +81,9 @@ def time_steps(
     Communicates:
         what the steps send; barriers between them.
     """
-    ranks = run(_rounds, NUM_RANKS, args=(dict(chunks), (num_micro_batches, num_rounds)))
+    ranks = run(
+        _rounds, NUM_RANKS, args=(dict(chunks), (num_micro_batches, num_rounds)), timeout=120
+    )
     found: dict[str, list[StepTrial]] = {name: [] for name in chunks}
     for schedule, runner in ranks[0]:
         parts = zip(*(steps[schedule, runner] for steps in ranks), strict=True)
