@@ -136,8 +136,8 @@ def spill_finding(points: Sequence[TilePoint]) -> Word:
         )
     if last == first:
         return word(
-            "below {last} elements a thread no tile spills, and at {last} it depends on the warps; up to "
-            "{most} registers spill",
+            "below {last} elements a thread no tile spills, and at {last} it depends on the warps; "
+            "up to {most} registers spill",
             last=last,
             most=most,
         )
