@@ -224,12 +224,11 @@ def taken_finding(report: SameTextReport | None) -> Word:
     if not equal:
         return word("registers and spills agree in {same} of {n} kernels", same=same, n=n)
     return word(
-        "registers and spills agree in {same} of {n} kernels, and of the rest {equal} of {others} "
-        "are the same instructions all the same",
+        "registers and spills agree in {same} of {n} kernels; with the same instructions, and yet "
+        "other numbers of these: {equal}",
         same=same,
         n=n,
         equal=equal,
-        others=len(others),
     )
 
 
