@@ -28,7 +28,15 @@ class Network:
     gpus_per_node: int = 8
     "GPUs in a node"
 
-    def link(self, world_size: int) -> Link:
+    def slowest_link(self, world_size: int) -> Link:
+        """Return what the dearest message costs among so many GPUs.
+
+        Args:
+            world_size: N; nodes are filled one after another.
+        """
+        return self.inside if world_size <= self.gpus_per_node else self.between
+
+    def ring_link(self, world_size: int) -> Link:
         """Return the mean link of a ring: its latencies in the mean, its slowest bandwidth.
 
         A part on its way round crosses N - 1 links, of which one a node is slow: latencies add
@@ -129,7 +137,7 @@ def all_reduces_s(
     """
     num_buckets = workload.num_buckets
     bucket_bytes = workload.gradient_bytes / num_buckets
-    return num_buckets * predict(network.link(world_size), bucket_bytes, world_size).value
+    return num_buckets * predict(network.ring_link(world_size), bucket_bytes, world_size).value
 
 
 def step_s(
