@@ -6,7 +6,6 @@ after another while it goes on, and sending costs the GPU no time to compute.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -181,24 +180,3 @@ def efficiency(
         predict: as for `step_s`.
     """
     return workload.compute_s / step_s(workload, network, world_size, predict=predict)
-
-
-def most_ranks(
-    efficiencies: Sequence[float], world_sizes: Sequence[int], *, at_least: float
-) -> int | None:
-    """Return the last N before the efficiency first falls below a limit.
-
-    Args:
-        efficiencies: one for each N.
-        world_sizes: N, ascending.
-        at_least: the limit, 0 to 1.
-
-    Returns:
-        None if the first one is below it already.
-    """
-    last = None
-    for value, world_size in zip(efficiencies, world_sizes, strict=True):
-        if value < at_least:
-            break
-        last = world_size
-    return last

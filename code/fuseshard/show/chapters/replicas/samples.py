@@ -32,7 +32,7 @@ def deal_table(dealt: Mapping[bool, Sequence[Epoch]]) -> Table:
             total=sum(len(samples) for samples in epochs[0]),
         ),
     )
-    table.texts(word("set_epoch"), [_TOLD[told] for told, _ in rows])
+    table.texts(plain("set_epoch"), [_TOLD[told] for told, _ in rows])
     table.counts(word("Epoch"), [number for _, number in rows])
     for rank in range(len(epochs[0])):
         title = word("Rank {rank}", rank=rank)
