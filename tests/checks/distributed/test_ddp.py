@@ -1,5 +1,6 @@
 """Layer 1, and layer 2 for the accumulation (two gloo ranks). Oracles: torch's own bucket
-assignment and sampler, a ticking clock, one process with all samples. Each right answer has wrong ones that must fail."""
+assignment and sampler, a ticking clock, one process with all samples. Each right answer has
+wrong ones that must fail."""
 
 import re
 from contextlib import nullcontext
@@ -22,7 +23,6 @@ from fuseshard.checks.distributed.ddp import (
     last_back,
     split_into_buckets,
 )
-
 
 CHECKS = (check_bytes, check_samples, check_buckets, check_overlap, check_accumulation)
 
