@@ -51,6 +51,7 @@ def test_the_figure_draws_percents_in_a_line_a_setting() -> None:
     assert "64 GPUs lies between 12 % and 50 %" in str(figure.caption)
     assert [cell.number for cell in figure.table.rows[1]] == [64, 50.0, 12.5]
     assert "one card a node" in json.dumps(figure.figure)
+    assert [shape["x1"] for shape in figure.figure["layout"]["shapes"]] == [8]
 
 
 def test_the_caption_follows_the_data() -> None:

@@ -10,7 +10,7 @@ from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
-from fuseshard.show.words import word
+from fuseshard.show.words import plain, word
 
 Transfer = tuple[float, int, float, float]
 """bytes of the gradients; ranks; seconds in a ring; seconds in a tree"""
@@ -43,14 +43,18 @@ def transfer_table(transfers: Sequence[Transfer]) -> Table:
 
 
 def efficiency_figure(
-    efficiencies: Mapping[str, Sequence[float]], world_sizes: Sequence[int]
+    efficiencies: Mapping[str, Sequence[float]],
+    world_sizes: Sequence[int],
+    *,
+    gpus_per_node: int = 8,
 ) -> Figure:
     """Draw the share of a step in which GPUs compute, over their number.
 
     Args:
         efficiencies: setting -> one number for each of `world_sizes`; settings are
             "eight_cards", "usual", "large_buckets", "more_tokens" and "fixed_batch".
-        world_sizes: numbers of GPUs, ascending.
+        world_sizes: numbers of GPUs, ascending, powers of two.
+        gpus_per_node: up to so many GPUs share a node, which the figure shades.
 
     Raises:
         ValueError: a setting has no name here.
@@ -63,6 +67,9 @@ def efficiency_figure(
         )
     drawing = FigureBuilder("efficiency-by-ranks", height=440)
     drawing.log_axis("x", word("GPUs"), world_sizes, number)
+    ticks = [drawing.say(plain(str(count))) for count in world_sizes]
+    drawing.layout["xaxis"] |= {"tickvals": list(world_sizes), "ticktext": ticks}
+    drawing.bracket(world_sizes[0], gpus_per_node, word("one node"))
     drawing.y_axis(word("efficiency (%)"), range=[0, 105])
     for setting, values in efficiencies.items():
         label, dash, symbol = _SETTINGS[setting]
