@@ -105,9 +105,7 @@ def observe(
     """
     started_s = time.monotonic()
     try:
-        outcomes = run(
-            _in_rank, world_size, args=(code, patience_s, is_detailed), timeout=limit_s
-        )
+        outcomes = run(_in_rank, world_size, args=(code, patience_s, is_detailed), timeout=limit_s)
     except DistributedError as error:
         return _of_failure(error, started_s)
     return Observation(
@@ -125,7 +123,7 @@ def source_of(*things: Callable[..., Any]) -> str:
         things: from modules, not from cells.
     """
     sources = [textwrap.dedent(inspect.getsource(thing)) for thing in things]
-    return "\n\n".join(re.sub(r"  # (?:type|noqa).*", "", text).rstrip("\n") for text in sources)
+    return "\n\n\n".join(re.sub(r"  # (?:type|noqa).*", "", text).rstrip("\n") for text in sources)
 
 
 def _in_rank(

@@ -80,7 +80,7 @@ def first_sentence(reason: str) -> str:
         reason: as a rank reported it.
     """
     line = readable(reason).partition("\n")[0]
-    return re.split(r"(?<=[a-z)\]])\. (?=[A-Z])", line)[0].rstrip(".: ")
+    return re.split(r"(?<=[a-z)\]])\. (?=[A-Z])", line)[0].rstrip(".: (")
 
 
 @dataclass(frozen=True, kw_only=True)

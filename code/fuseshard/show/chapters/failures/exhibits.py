@@ -58,7 +58,9 @@ def _broken_note(item: Specimen) -> Word:
     if seen.ending == "returned" and not seen.warned:
         return word("The mistake: all ranks return, and nobody says a word.")
     if seen.ending == "returned":
-        return word("The mistake: all ranks return, after a warning: “{said}”.", said=seen.first_line)
+        return word(
+            "The mistake: all ranks return, after a warning: “{said}”.", said=seen.first_line
+        )
     return word(
         "The mistake. {who} says so on rank {rank}: “{said}”.",
         who=speaker_word(seen.speaker),

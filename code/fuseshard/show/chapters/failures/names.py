@@ -17,13 +17,13 @@ def room_word(room: Room) -> Word:
     return words[room]
 
 
-def speaker_word(speaker: Speaker) -> Text:
+def speaker_word(speaker: Speaker) -> Word:
     """Say who noticed."""
-    words: dict[Speaker, Text] = {
+    words: dict[Speaker, Word] = {
         "nobody": word("nobody"),
         "warning": word("torch, by a warning"),
-        "torch": plain("torch"),
-        "gloo": plain("gloo"),
+        "torch": word("torch"),
+        "gloo": word("gloo"),
         "system": word("the operating system"),
         "program": word("the program itself"),
         "check": word("our check"),
