@@ -134,19 +134,24 @@ def check_common_steps(answer: object) -> Check:
         got = run(_common_steps, len(_NUM_BATCHES), args=(answer,), timeout=_TIMEOUT_S)
     except DistributedError as error:
         return wrong(STEPS, word("On 3 ranks: {reason}", reason=error.reason))
-    if all(is_open(one) for one in got):
-        return open_question(STEPS)
+    return open_question(STEPS) if all(map(is_open, got)) else _judge_steps(got)
+
+
+def _judge_steps(got: Sequence[object]) -> Check:
+    """Say whether what the ranks returned is the number of steps that all can take."""
     if any(isinstance(one, bool) or not isinstance(one, int) for one in got):
         return wrong(STEPS, word("It has to return an int on every rank; got {got}.", got=str(got)))
     if len(set(got)) > 1:
         hint = word("The ranks disagree, so one would wait for another: {got}.", got=str(got))
         return wrong(STEPS, hint)
-    if got[0] > min(_NUM_BATCHES):
-        hint = word("With {got} steps, a rank runs out of batches before the others.", got=got[0])
-        return wrong(STEPS, hint)
-    if got[0] < min(_NUM_BATCHES):
-        return wrong(STEPS, word("With {got} steps, batches go unused on all ranks.", got=got[0]))
-    return right(STEPS, word("Right: all ranks stop with the one that has the fewest."))
+    steps = int(str(got[0]))
+    if steps == min(_NUM_BATCHES):
+        return right(STEPS, word("Right: all ranks stop with the one that has the fewest."))
+    if steps > min(_NUM_BATCHES):
+        hint = word("With {got} steps, a rank runs out of batches before the others.", got=steps)
+    else:
+        hint = word("With {got} steps, batches go unused on all ranks.", got=steps)
+    return wrong(STEPS, hint)
 
 
 def _common_steps(rank: int, world_size: int, answer: CommonSteps) -> object:

@@ -41,18 +41,20 @@ def both_come(rank: int, group: dist.ProcessGroup) -> bool:
 def fewer_batches(rank: int, group: dist.ProcessGroup) -> int:
     """Train with 3 batches on one rank and 2 on the other."""
     model = DistributedDataParallel(nn.Linear(2, 1), process_group=group)
-    for step in range(3 - rank):
+    num_batches = 3 - rank
+    for _ in range(num_batches):
         model(torch.ones(4, 2)).mean().backward()
-    return step + 1
+    return num_batches
 
 
 def joined_batches(rank: int, group: dist.ProcessGroup) -> int:
     """Let the rank that has finished answer the others' collectives."""
     model = DistributedDataParallel(nn.Linear(2, 1), process_group=group)
+    num_batches = 3 - rank
     with model.join():
-        for step in range(3 - rank):
+        for _ in range(num_batches):
             model(torch.ones(4, 2)).mean().backward()
-    return step + 1
+    return num_batches
 
 
 def slow_rank(rank: int, group: dist.ProcessGroup) -> float:
@@ -85,7 +87,11 @@ def monitored_rank(rank: int, group: dist.ProcessGroup) -> float:
 
 
 def bad_sample(rank: int, group: dist.ProcessGroup) -> list[float]:
-    """Raise on the one rank that meets a bad sample."""
+    """Raise on the one rank that meets a bad sample.
+
+    Raises:
+        KeyError: on rank 2; that is the mistake.
+    """
     seen = []
     for step in range(NUM_STEPS):
         value = torch.tensor(1.0 + step)
@@ -138,10 +144,10 @@ EXHIBITS = (
         title="TCPStore(..., world_size=2)",
         code=never_comes,
         fixed=both_come,
-        remedy="start what was announced",
+        remedy="TCPStore(..., is_master=False)",
     ),
     Exhibit(
-        title="for step in range(3 - rank)",
+        title="num_batches = 3 - rank",
         code=fewer_batches,
         fixed=joined_batches,
         remedy="with model.join()",

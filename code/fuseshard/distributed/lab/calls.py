@@ -153,14 +153,14 @@ EXHIBITS = (
         title="all_reduce / broadcast",
         code=other_collective,
         fixed=same_collective,
-        remedy="the same call on all ranks",
+        remedy="dist.all_reduce(numbers)",
         under_detail=True,
     ),
     Exhibit(
         title="all_reduce(ones(3 + 2 * rank))",
         code=other_length,
         fixed=padded_length,
-        remedy="pad to the largest length",
+        remedy="padded[: len(numbers)] = numbers",
         under_detail=True,
     ),
     Exhibit(
@@ -168,7 +168,7 @@ EXHIBITS = (
         code=longer_receiver,
         fixed=told_receiver,
         revealed=checked_receiver,
-        remedy="broadcast the length first",
+        remedy="dist.broadcast(length, src=0)",
         under_detail=True,
     ),
     Exhibit(
@@ -184,7 +184,7 @@ EXHIBITS = (
         code=other_reduction,
         fixed=same_reduction,
         revealed=checked_reduction,
-        remedy="the same operation on all ranks",
+        remedy="dist.ReduceOp.AVG",
         under_detail=True,
     ),
     Exhibit(

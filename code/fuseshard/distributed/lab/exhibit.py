@@ -12,7 +12,7 @@ from typing import Any
 
 import torch.distributed as dist
 
-from fuseshard.distributed.lab.records import Observation, Room, Specimen
+from fuseshard.distributed.lab.records import Ending, Observation, Room, Specimen
 from fuseshard.distributed.launcher import DistributedError, run
 
 LIMIT_S = 12.0
@@ -105,7 +105,9 @@ def observe(
     """
     started_s = time.monotonic()
     try:
-        outcomes = run(_in_rank, world_size, args=(code, patience_s, is_detailed), timeout=limit_s)
+        outcomes = run(
+            _in_rank, world_size, args=(code, (patience_s, is_detailed)), timeout=limit_s
+        )
     except DistributedError as error:
         return _of_failure(error, started_s)
     return Observation(
@@ -117,19 +119,18 @@ def observe(
 
 
 def source_of(*things: Callable[..., Any]) -> str:
-    """Return the source of functions and classes, one below the other, without notes to checkers.
+    """Return the source of functions and classes, one below the other.
 
     Args:
-        things: from modules, not from cells.
+        things: from modules, not from cells; notes to checkers are left out.
     """
     sources = [textwrap.dedent(inspect.getsource(thing)) for thing in things]
     return "\n\n\n".join(re.sub(r"  # (?:type|noqa).*", "", text).rstrip("\n") for text in sources)
 
 
-def _in_rank(
-    rank: int, world_size: int, code: Code, patience_s: float, is_detailed: bool
-) -> tuple[Any, str]:
+def _in_rank(rank: int, world_size: int, code: Code, limits: tuple[float, bool]) -> tuple[Any, str]:
     """Run the code in a group of its own; what it returns, and the first warning of torch's."""
+    patience_s, is_detailed = limits
     if is_detailed:
         dist.set_debug_level(dist.DebugLevel.DETAIL)
     group = dist.new_group(timeout=timedelta(seconds=patience_s))
@@ -145,8 +146,9 @@ def _of_failure(error: DistributedError, started_s: float) -> Observation:
     if not error.failures:
         raise error
     first, *others = error.failures
+    endings: dict[str, Ending] = {"raised": "raised", "died": "died"}
     return Observation(
-        ending={"raised": "raised", "died": "died"}.get(first.kind, "stopped"),  # type: ignore[arg-type]
+        ending=endings.get(first.kind, "stopped"),
         seconds=max(0.0, first.time_s - started_s),
         rank=first.rank,
         reason=first.reason,

@@ -6,12 +6,13 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DistributedSampler
+from torch.utils.data import DistributedSampler, TensorDataset
 
 from fuseshard.distributed.lab.detect import CheckError, require_same_tensors
 from fuseshard.distributed.lab.exhibit import Exhibit
 
 NUM_MICRO_BATCHES = 4
+SAMPLES = TensorDataset(torch.arange(10))
 
 
 class WithSpare(nn.Module):
@@ -48,13 +49,13 @@ def named_layer(rank: int, group: dist.ProcessGroup) -> float:
 
 def same_epoch(rank: int, group: dist.ProcessGroup) -> list[list[int]]:
     """Shuffle, but forget to say which epoch it is."""
-    sampler = DistributedSampler(range(10), group.size(), rank, seed=0)
+    sampler: DistributedSampler[Any] = DistributedSampler(SAMPLES, group.size(), rank, seed=0)
     return [list(sampler) for epoch in range(3)]
 
 
 def set_epoch(rank: int, group: dist.ProcessGroup) -> list[list[int]]:
     """Say which epoch it is."""
-    sampler = DistributedSampler(range(10), group.size(), rank, seed=0)
+    sampler: DistributedSampler[Any] = DistributedSampler(SAMPLES, group.size(), rank, seed=0)
     orders = []
     for epoch in range(3):
         sampler.set_epoch(epoch)
@@ -63,7 +64,11 @@ def set_epoch(rank: int, group: dist.ProcessGroup) -> list[list[int]]:
 
 
 def checked_epoch(rank: int, group: dist.ProcessGroup) -> list[list[int]]:
-    """Compare the order with that of the epoch before."""
+    """Compare the order with that of the epoch before.
+
+    Raises:
+        CheckError: they are the same.
+    """
     orders = same_epoch(rank, group)
     for epoch, order in enumerate(orders[1:], start=1):
         if order == orders[epoch - 1]:
@@ -88,7 +93,11 @@ def accumulate_scaled(rank: int, group: dist.ProcessGroup) -> float:
 
 
 def accumulate_checked(rank: int, group: dist.ProcessGroup) -> float:
-    """Compare once with the whole batch in one pass."""
+    """Compare once with the whole batch in one pass.
+
+    Raises:
+        CheckError: the gradients differ.
+    """
     weight = nn.Parameter(torch.tensor(1.0))
     (weight * (torch.arange(8.0) + rank)).mean().backward()
     whole = _gradient(weight)
@@ -149,7 +158,7 @@ def train_ddp(model: DistributedDataParallel, rank: int) -> None:
     model(torch.full((4, 2), 1.0 + rank)).square().mean().backward()
     with torch.no_grad():
         for param in model.parameters():
-            param -= 0.1 * _gradient(param)
+            param.sub_(0.1 * _gradient(param))
 
 
 def changed_on_one(rank: int, group: dist.ProcessGroup) -> list[float]:
@@ -245,7 +254,7 @@ EXHIBITS = (
         code=changed_on_one,
         fixed=changed_on_all,
         revealed=checked_change,
-        remedy="the same change on all ranks",
+        remedy="model.module.weight.data[0, 0] = 0.0",
         helpers=(train_ddp,),
     ),
     Exhibit(

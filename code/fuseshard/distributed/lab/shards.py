@@ -8,6 +8,7 @@ from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 from torch.distributed.tensor import DTensor, Replicate
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
+    ParallelStyle,
     RowwiseParallel,
     parallelize_module,
 )
@@ -41,7 +42,7 @@ def split_by(plan_key: str, group: dist.ProcessGroup, is_checked: bool = False) 
     torch.manual_seed(0)
     model, x = WithHead(), torch.ones(2, 6)
     expected = model(x).detach()
-    plan = {plan_key: ColwiseParallel(output_layouts=Replicate())}
+    plan: dict[str, ParallelStyle] = {plan_key: ColwiseParallel(output_layouts=Replicate())}
     if is_checked:
         require_plan(model, plan)
     parallelize_module(model, DeviceMesh.from_group(group, "cpu"), plan)
@@ -82,7 +83,7 @@ def share_heads(num_heads: int, group: dist.ProcessGroup) -> bool:
     torch.manual_seed(0)
     model, x = Attention(num_heads), torch.ones(2, 6)
     expected = model(x, num_heads).detach()
-    plan = {"values": ColwiseParallel(), "out": RowwiseParallel()}
+    plan: dict[str, ParallelStyle] = {"values": ColwiseParallel(), "out": RowwiseParallel()}
     parallelize_module(model, DeviceMesh.from_group(group, "cpu"), plan)
     return torch.allclose(model(x, num_heads // group.size()), expected, atol=1e-6)
 
@@ -148,7 +149,7 @@ EXHIBITS = (
         code=uneven_heads,
         fixed=even_heads,
         revealed=checked_heads,
-        remedy="a multiple of the ranks",
+        remedy="share_heads(4, group)",
         helpers=(Attention, share_heads),
     ),
     Exhibit(

@@ -62,7 +62,7 @@ def _broken_note(item: Specimen) -> Word:
             "The mistake: all ranks return, after a warning: “{said}”.", said=seen.first_line
         )
     return word(
-        "The mistake. {who} says so on rank {rank}: “{said}”.",
+        "The mistake. On rank {rank}, {who} says: “{said}”.",
         who=speaker_word(seen.speaker),
         rank=-1 if seen.rank is None else seen.rank,
         said=seen.first_line,

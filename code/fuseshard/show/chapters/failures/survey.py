@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from fuseshard.distributed.lab.records import RecordedCall, Specimen
@@ -119,7 +118,7 @@ def _rounded(value: object) -> str:
         return "[" + ", ".join(map(_rounded, value)) + "]"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_rounded(one)}" for key, one in value.items())
-    return json.dumps(value)
+    return str(value)
 
 
 def _check(item: Specimen) -> Text:
