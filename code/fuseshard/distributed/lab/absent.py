@@ -13,14 +13,16 @@ from torch.nn.parallel import DistributedDataParallel
 from fuseshard.distributed.lab.exhibit import PATIENCE_S, Exhibit
 
 NAP_S = PATIENCE_S + 0.5
-"""longer than the others wait"""
+"""seconds; longer than the others wait"""
+ROLL_CALL_S = 0.5
+"""seconds that a barrier waits which only wants to know who is there"""
 NUM_STEPS = 4
 
 
 def never_comes(rank: int, group: dist.ProcessGroup) -> bool:
     """Announce two ranks, start one."""
     if rank == 0:
-        limit = timedelta(seconds=1)
+        limit = timedelta(seconds=ROLL_CALL_S)
         dist.TCPStore("127.0.0.1", 0, 2, is_master=True, timeout=limit)
     return True
 
@@ -80,7 +82,7 @@ def monitored_rank(rank: int, group: dist.ProcessGroup) -> float:
     """Ask who is there first."""
     if rank == 1:
         time.sleep(NAP_S)
-    dist.monitored_barrier(group, timeout=timedelta(seconds=PATIENCE_S))
+    dist.monitored_barrier(group, timeout=timedelta(seconds=ROLL_CALL_S))
     total = torch.tensor(1.0)
     dist.all_reduce(total, group=group)
     return total.item()

@@ -12,7 +12,7 @@ from fuseshard.distributed.lab.detect import CheckError, require_same_tensors
 from fuseshard.distributed.lab.exhibit import Exhibit
 
 NUM_MICRO_BATCHES = 4
-SAMPLES = TensorDataset(torch.arange(10))
+SAMPLES = TensorDataset(torch.arange(8))
 
 
 class WithSpare(nn.Module):
