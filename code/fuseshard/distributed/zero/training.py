@@ -38,7 +38,7 @@ class Training:
     kept: Sequence[torch.Tensor]
     "the parameters that stay on this rank between steps, or its shards of them"
     reduce: Callable[[], None] = field(default=_nothing)
-    "after backward: average gradients, where no hook did so already"
+    "after backward: average gradients, or check that hooks did so for all"
     gather: Callable[[], None] = field(default=_nothing)
     "after the optimizer: fetch the other ranks' updates, where parameters stay whole"
     read: Callable[[], dict[str, torch.Tensor]]
@@ -99,12 +99,16 @@ def prepare(
         units = shard_by_hand(model, inner, group, reshard_after_forward=reshard_after_forward)
         shards = [unit.shard for unit in units]
 
+        def check() -> None:
+            for unit in units:
+                unit.check_reduced()
+
         def read() -> dict[str, torch.Tensor]:
             with whole(units):
                 return _copies(model)
 
         optimizer = torch.optim.AdamW(shards, lr=learning_rate)
-        return Training(model=model, optimizer=optimizer, kept=shards, read=read)
+        return Training(model=model, optimizer=optimizer, kept=shards, reduce=check, read=read)
     return _updated(model, inner, group, is_eager=variant == "zero2", learning_rate=learning_rate)
 
 
