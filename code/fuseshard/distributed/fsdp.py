@@ -62,13 +62,17 @@ class ShardedUnit:
 
     def gather(self) -> None:
         """Make the parameters whole, if they aren't, or were before the optimizer's last step."""
-        written = self.shard._version  # how often it was; 2.11 and 2.13
+        written = self.shard._version  # counts writes; private, in 2.11 and 2.13
         if not self.flat.is_whole or self._gathered != written:
             self.flat.gather(self.shard)  # sends (N - 1)/N of the unit
             self._gathered = written
 
     def check_reduced(self) -> None:
-        """Refuse to go on if the last backward pass left a unit half done."""
+        """Refuse to go on with a unit that the last backward pass left half done.
+
+        Raises:
+            RuntimeError: some of its gradients are there, and not all.
+        """
         if self._num_ready:
             raise RuntimeError(
                 f"ShardedUnit: the last backward pass left gradients for {self._num_ready} of "
@@ -112,7 +116,8 @@ def shard_by_hand(
     ```
 
     Args:
-        model: equal on all ranks; its parameters lose their values outside its passes.
+        model: equal on all ranks, which must use the same units in the same order in each step;
+            its parameters lose their values outside its passes.
         inner: modules inside it, none within another.
         group: ranks that share it; None means all.
         reshard_after_forward: for all units; None means True for inner modules and False for what

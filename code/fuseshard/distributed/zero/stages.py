@@ -72,7 +72,8 @@ def update_by_hand(
     """Make a unit of each inner module and one of what is left.
 
     Args:
-        model: equal on all ranks; its parameters stay whole.
+        model: equal on all ranks, which must use the same units in the same order in each step;
+            its parameters stay whole.
         inner: modules inside it, none within another.
         group: ranks that share the work; None means all.
         is_eager: as for `UpdatedUnit`: False is stage 1, True stage 2.
