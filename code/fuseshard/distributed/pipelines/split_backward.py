@@ -52,7 +52,7 @@ def _deferring(layer: nn.Linear, owed: list[Owed]) -> Callable[[torch.Tensor], t
     """Return a layer's forward whose backward leaves the weights' gradients for later."""
 
     def forward(x: torch.Tensor) -> torch.Tensor:
-        output: torch.Tensor = _InputGradientOnly.apply(x, layer.weight, layer.bias, owed)
+        output: torch.Tensor = _InputGradientOnly.apply(owed, x, layer.weight, layer.bias)
         return output
 
     return forward
@@ -62,13 +62,8 @@ class _InputGradientOnly(torch.autograd.Function):
     """A linear layer that computes dX and keeps what dW and db need."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        x: torch.Tensor,
-        weight: nn.Parameter,
-        bias: nn.Parameter | None,
-        owed: list[Owed],
-    ) -> torch.Tensor:
+    def forward(ctx: Any, owed: list[Owed], *tensors: Any) -> torch.Tensor:
+        x, weight, bias = tensors
         ctx.save_for_backward(x)
         ctx.weight, ctx.bias, ctx.owed = weight, bias, owed
         return functional.linear(x, weight, bias)
@@ -87,7 +82,7 @@ class _InputGradientOnly(torch.autograd.Function):
                 _accumulate(bias, rows.sum(0))
 
         ctx.owed.append(pay)
-        return gradient @ weight, None, None, None
+        return None, gradient @ weight, None, None
 
 
 def _accumulate(param: nn.Parameter, gradient: torch.Tensor) -> None:
