@@ -42,14 +42,15 @@ def obstacle(model: ModelShape, mesh: tuple[int, int, int, int]) -> Reason | Non
         mesh: dp, fsdp, tp, pp.
     """
     dp, fsdp, tp, pp = mesh
-    if model.num_heads % tp:
-        return "num_heads"
-    if model.num_kv_heads % tp:
-        return "num_kv_heads"
-    if model.feed_forward_width % tp:
-        return "feed_forward_width"
-    if model.sequence % tp:
-        return "sequence"
+    sizes: dict[Reason, int] = {
+        "num_heads": model.num_heads,
+        "num_kv_heads": model.num_kv_heads,
+        "feed_forward_width": model.feed_forward_width,
+        "sequence": model.sequence,
+    }
+    for name, size in sizes.items():
+        if size % tp:
+            return name
     if model.num_layers % pp:
         return "num_layers"
     if model.global_batch % (dp * fsdp):

@@ -101,9 +101,7 @@ MODELS: dict[str, ModelPreset] = {
             "global_batch": ASSUMED,
         },
     ),
-    "llama3-8b": ModelPreset(
-        "Llama 3 8B", _LLAMA_8B, {_LAYERS: _LLAMA, **_LLAMA_CONFIG, **_MIXED}
-    ),
+    "llama3-8b": ModelPreset("Llama 3 8B", _LLAMA_8B, {_LAYERS: _LLAMA, **_LLAMA_CONFIG, **_MIXED}),
     "llama3-70b": ModelPreset(
         "Llama 3 70B",
         replace(_LLAMA_8B, num_layers=80, width=8192, num_heads=64, feed_forward_width=28672),

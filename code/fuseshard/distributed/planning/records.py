@@ -263,9 +263,9 @@ def _check_multiple(name: str, value: int, divisor_name: str, divisor: int) -> N
 def _check_quantity(
     name: str, value: object, *, most: float = math.inf, zero_is_right: bool = False
 ) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if is_number and math.isfinite(value) and value <= most and (value > 0 or zero_is_right):
-        if value >= 0:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        is_large_enough = value > 0 or (zero_is_right and value == 0)
+        if is_large_enough and value <= most and math.isfinite(value):
             return
     least = "0 or more" if zero_is_right else "above 0"
     limit = f" and at most {most:g}" if math.isfinite(most) else ""
