@@ -6,6 +6,7 @@ out so that tp varies fastest, then fsdp, dp and pp: those who talk most sit clo
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from fuseshard.distributed.planning import shape
@@ -17,18 +18,18 @@ _SUMS, _SUMS_RECOMPUTING = 4, 6
 
 
 class Link(NamedTuple):
-    """What joins the members of a group."""
+    """What joins the members of a group in a ring."""
 
     bytes_per_s: float
-    """β, of one GPU in one direction"""
+    """β of its slowest part, of one GPU in one direction"""
     latency_s: float
-    """α, of one message"""
+    """α, summed over the N - 1 hops of a chunk that goes all the way round"""
     is_between: bool
     """whether the group spans nodes"""
 
 
 def link(cluster: Cluster, stride: int, degree: int) -> Link:
-    """Return the slowest link of a group's ring.
+    """Return what joins the members of a group in a ring.
 
     A group stays inside a node if nodes hold whole groups. If it doesn't, each of its members in
     a node brings a network card of its own, so that together they send through several.
@@ -36,14 +37,17 @@ def link(cluster: Cluster, stride: int, degree: int) -> Link:
     Args:
         cluster: the machines.
         stride: ranks from one member to the next: the product of the axes inside this one.
-        degree: members of the group.
+        degree: N, members of the group.
     """
-    inside = Link(cluster.inside_bytes_per_s, cluster.inside_latency_s, False)
-    if degree == 1 or cluster.num_nodes == 1 or cluster.gpus_per_node % (stride * degree) == 0:
-        return inside
+    hops = degree - 1
+    if cluster.num_nodes == 1 or cluster.gpus_per_node % (stride * degree) == 0:
+        return Link(cluster.inside_bytes_per_s, hops * cluster.inside_latency_s, False)
     members = max(1, min(degree, cluster.gpus_per_node // stride))
+    crossings = math.ceil(degree / members) - 1
+    inside_s = (hops - crossings) * cluster.inside_latency_s
+    latency_s = inside_s + crossings * cluster.between_latency_s
     rate = min(cluster.inside_bytes_per_s, members * cluster.between_bytes_per_s)
-    return Link(rate, cluster.between_latency_s, True)
+    return Link(rate, latency_s, True)
 
 
 def all_gather_s(num_bytes: float, degree: int, over: Link) -> float:
@@ -52,9 +56,9 @@ def all_gather_s(num_bytes: float, degree: int, over: Link) -> float:
     Args:
         num_bytes: S, of the whole tensor.
         degree: N, members of the group.
-        over: the link.
+        over: what joins them.
     """
-    return (degree - 1) * (over.latency_s + num_bytes / degree / over.bytes_per_s)
+    return over.latency_s + (degree - 1) / degree * num_bytes / over.bytes_per_s
 
 
 def all_reduce_s(num_bytes: float, degree: int, over: Link) -> float:
@@ -63,7 +67,7 @@ def all_reduce_s(num_bytes: float, degree: int, over: Link) -> float:
     Args:
         num_bytes: S, of the tensor.
         degree: N, members of the group.
-        over: the link.
+        over: what joins them.
     """
     return 2 * all_gather_s(num_bytes, degree, over)
 

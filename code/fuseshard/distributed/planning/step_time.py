@@ -63,9 +63,9 @@ def pipeline_s(model: ModelShape, cluster: Cluster, degrees: Degrees) -> float:
     if degrees.pp == 1:
         return 0.0
     moved = layer_input_bytes(model, micro_batch_size(model, degrees)) / degrees.tp
-    over = link(cluster, degrees.tp * degrees.fsdp * degrees.dp, degrees.pp)
-    rate = cluster.between_bytes_per_s if over.is_between else over.bytes_per_s
-    return 2 * (over.latency_s + moved / rate)
+    if link(cluster, degrees.tp * degrees.fsdp * degrees.dp, degrees.pp).is_between:
+        return 2 * (cluster.between_latency_s + moved / cluster.between_bytes_per_s)
+    return 2 * (cluster.inside_latency_s + moved / cluster.inside_bytes_per_s)
 
 
 def shard_s(model: ModelShape, cluster: Cluster, degrees: Degrees) -> float:

@@ -83,14 +83,11 @@ class Planner(Record):
         }
 
 
-def planner_widget(
-    name: str, label: Word, *, model: str, cluster: str, num_nodes: int = 1
-) -> Planner:
+def planner_widget(name: str, *, model: str, cluster: str, num_nodes: int = 1) -> Planner:
     """Let a reader plan: pick or change a model and a cluster, and see the ranked layouts.
 
     Args:
         name: lower-case words joined by hyphens, unique on its page.
-        label: what is planned.
         model: key of the model that is seen first, see `presets.MODELS`.
         cluster: key of the nodes that are seen first, see `presets.CLUSTERS`.
         num_nodes: how many of them.
@@ -98,4 +95,4 @@ def planner_widget(
     Raises:
         ValueError: a preset is unknown, or the number can't be.
     """
-    return Planner(name, label, model, cluster, num_nodes)
+    return Planner(name, word("Plan a training run"), model, cluster, num_nodes)

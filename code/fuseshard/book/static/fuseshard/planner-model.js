@@ -118,21 +118,21 @@
   // communication.py
 
   function link(cluster, stride, degree) {
-    const isInside = degree === 1 || cluster.num_nodes === 1;
-    if (isInside || cluster.gpus_per_node % (stride * degree) === 0) {
-      return {
-        rate: cluster.inside_bytes_per_s,
-        latency: cluster.inside_latency_s,
-        isBetween: false,
-      };
+    const hops = degree - 1;
+    if (cluster.num_nodes === 1 || cluster.gpus_per_node % (stride * degree) === 0) {
+      const rate = cluster.inside_bytes_per_s;
+      return { rate, latency: hops * cluster.inside_latency_s, isBetween: false };
     }
     const members = Math.max(1, Math.min(degree, Math.floor(cluster.gpus_per_node / stride)));
+    const crossings = Math.ceil(degree / members) - 1;
+    const inside = (hops - crossings) * cluster.inside_latency_s;
+    const latency = inside + crossings * cluster.between_latency_s;
     const rate = Math.min(cluster.inside_bytes_per_s, members * cluster.between_bytes_per_s);
-    return { rate, latency: cluster.between_latency_s, isBetween: true };
+    return { rate, latency, isBetween: true };
   }
 
   const allGather = (bytes, degree, over) =>
-    (degree - 1) * (over.latency + bytes / degree / over.rate);
+    over.latency + (((degree - 1) / degree) * bytes) / over.rate;
 
   const allReduce = (bytes, degree, over) => 2 * allGather(bytes, degree, over);
 
@@ -160,9 +160,10 @@
   function pipelineTime(model, cluster, degrees) {
     if (degrees.pp === 1) return 0;
     const moved = layerInputBytes(model, microBatchSize(model, degrees)) / degrees.tp;
-    const over = link(cluster, degrees.tp * degrees.fsdp * degrees.dp, degrees.pp);
-    const rate = over.isBetween ? cluster.between_bytes_per_s : over.rate;
-    return 2 * (over.latency + moved / rate);
+    if (link(cluster, degrees.tp * degrees.fsdp * degrees.dp, degrees.pp).isBetween) {
+      return 2 * (cluster.between_latency_s + moved / cluster.between_bytes_per_s);
+    }
+    return 2 * (cluster.inside_latency_s + moved / cluster.inside_bytes_per_s);
   }
 
   function shardTime(model, cluster, degrees) {

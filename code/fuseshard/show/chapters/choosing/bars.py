@@ -76,16 +76,13 @@ def _memory_table(names: Sequence[Text], held: Sequence[Memory]) -> Table:
     return table.build()
 
 
-def step_bars(
-    model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees], *, caption: Word
-) -> Figure:
+def step_bars(model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees]) -> Figure:
     """Draw where the seconds of a step go, one bar a layout.
 
     Args:
         model: the shape.
         cluster: the machines.
         layouts: from the top; they needn't fit.
-        caption: states the finding.
     """
     found = [times(model, cluster, degrees) for degrees in layouts]
     messages = [t.tensor_s + t.pipeline_s + t.shard_s + t.replicate_s for t in found]
@@ -98,6 +95,11 @@ def step_bars(
             Part(word("messages"), palette.COMMUNICATION, messages),
             Part(word("bubble"), palette.IDLE, [t.bubble_s for t in found]),
         ],
-        caption=caption,
+        caption=word(
+            "Where the seconds of a step go, by the planner's arithmetic: from {fastest} s to "
+            "{slowest} s on the same GPUs.",
+            fastest=number(min(t.step_s for t in found)),
+            slowest=number(max(t.step_s for t in found)),
+        ),
         alt=word("{count} lying bars of up to three parts.", count=len(layouts)),
     )
