@@ -40,7 +40,8 @@ def link(cluster: Cluster, stride: int, degree: int) -> Link:
         degree: N, members of the group.
     """
     hops = degree - 1
-    if cluster.num_nodes == 1 or cluster.gpus_per_node % (stride * degree) == 0:
+    is_whole = degree == 1 or cluster.num_nodes == 1
+    if is_whole or cluster.gpus_per_node % (stride * degree) == 0:
         return Link(cluster.inside_bytes_per_s, hops * cluster.inside_latency_s, False)
     members = max(1, min(degree, cluster.gpus_per_node // stride))
     crossings = math.ceil(degree / members) - 1

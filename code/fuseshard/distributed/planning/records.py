@@ -254,9 +254,10 @@ def _check_flag(record: str, name: str, value: object) -> None:
 
 def _check_multiple(name: str, value: int, divisor_name: str, divisor: int) -> None:
     if value % divisor:
+        near = max(d for d in range(1, divisor) if value % d == 0)
         raise ValueError(
             f"ModelShape: {name} is {value}, must be a multiple of {divisor_name} {divisor} (each "
-            f"takes an equal part); use {name}={value - value % divisor + divisor}"
+            f"takes an equal part); use {divisor_name}={near}, or another {name}"
         )
 
 

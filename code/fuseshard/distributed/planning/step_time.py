@@ -1,8 +1,9 @@
 """How long a step takes: computing at an assumed efficiency, and the messages beside it.
 
 m = micro-batches, p = stages. A micro-batch occupies a stage for one slot; a step lasts m + p - 1
-slots. FSDP's collectives hide behind a slot's computing, and the average over replicas behind the
-last backward pass; sums inside layers and messages between stages hide behind nothing.
+slots. FSDP's collectives hide behind a slot's computing, and the average over replicas behind what
+they leave of the last backward pass; sums inside layers and messages between stages hide behind
+nothing.
 """
 
 from __future__ import annotations
@@ -118,7 +119,9 @@ def times(model: ModelShape, cluster: Cluster, degrees: Degrees) -> Times:
     backward = compute - forward_flop / degrees.tp / flop_per_s
     tensor = tensor_s(model, cluster, degrees)
     pipeline = pipeline_s(model, cluster, degrees)
-    shard = max(0.0, shard_s(model, cluster, degrees) - compute)
+    gathers = shard_s(model, cluster, degrees)
+    shard = max(0.0, gathers - compute)
+    room = min(backward, max(0.0, compute - gathers))
     slot = compute + tensor + pipeline + shard
     count = degrees.num_micro_batches
     return Times(
@@ -126,7 +129,7 @@ def times(model: ModelShape, cluster: Cluster, degrees: Degrees) -> Times:
         tensor_s=count * tensor,
         pipeline_s=count * pipeline,
         shard_s=count * shard,
-        replicate_s=max(0.0, replicate_s(model, cluster, degrees) - backward),
+        replicate_s=max(0.0, replicate_s(model, cluster, degrees) - room),
         bubble_s=(degrees.pp - 1) * slot,
     )
 

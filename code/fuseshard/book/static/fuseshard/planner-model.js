@@ -119,7 +119,8 @@
 
   function link(cluster, stride, degree) {
     const hops = degree - 1;
-    if (cluster.num_nodes === 1 || cluster.gpus_per_node % (stride * degree) === 0) {
+    const isWhole = degree === 1 || cluster.num_nodes === 1;
+    if (isWhole || cluster.gpus_per_node % (stride * degree) === 0) {
       const rate = cluster.inside_bytes_per_s;
       return { rate, latency: hops * cluster.inside_latency_s, isBetween: false };
     }
@@ -190,7 +191,9 @@
     const backward = compute - forwardFlop / degrees.tp / flopPerS;
     const tensor = tensorTime(model, cluster, degrees);
     const pipeline = pipelineTime(model, cluster, degrees);
-    const shard = Math.max(0, shardTime(model, cluster, degrees) - compute);
+    const gathers = shardTime(model, cluster, degrees);
+    const shard = Math.max(0, gathers - compute);
+    const room = Math.min(backward, Math.max(0, compute - gathers));
     const slot = compute + tensor + pipeline + shard;
     const count = degrees.num_micro_batches;
     const found = {
@@ -198,7 +201,7 @@
       tensor: count * tensor,
       pipeline: count * pipeline,
       shard: count * shard,
-      replicate: Math.max(0, replicateTime(model, cluster, degrees) - backward),
+      replicate: Math.max(0, replicateTime(model, cluster, degrees) - room),
       bubble: (degrees.pp - 1) * slot,
     };
     const passes = found.compute + found.tensor + found.pipeline + found.shard;
