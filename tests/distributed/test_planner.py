@@ -89,7 +89,7 @@ def test_faster_links_and_cores_never_slow_a_layout() -> None:
 def test_the_blocked_layout_is_the_smallest_of_the_faster_ones(model, cluster) -> None:
     found = survey(model, cluster)
     for layout in found.feasible:
-        faster = [r for r in found.too_large if r.step_s < layout.step_s]
+        faster = [r for r in found.too_large if r.step_s < 0.99 * layout.step_s]
         if not faster:
             assert layout.blocked is None
         else:

@@ -30,6 +30,9 @@ from fuseshard.distributed.planning.records import (
 )
 from fuseshard.distributed.planning.step_time import limit, times
 
+NOTABLY_FASTER = 0.99
+"""share of a step's time: less of a difference is below what such arithmetic can tell"""
+
 
 @dataclass(frozen=True)
 class Survey:
@@ -111,8 +114,8 @@ class _Wanted:
         self._smallest = list(accumulate(too_large, _smaller))
 
     def faster_than(self, step_s: float) -> Refusal | None:
-        """Return the smallest of those that take less than so many seconds."""
-        place = bisect_left(self._speeds, step_s)
+        """Return the smallest of those that take notably less than so many seconds."""
+        place = bisect_left(self._speeds, step_s * NOTABLY_FASTER)
         return self._smallest[place - 1] if place else None
 
 

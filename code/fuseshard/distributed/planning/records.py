@@ -228,7 +228,7 @@ class Layout:
     limit: Limit
     "what takes most of its step beside computing; compute where nothing takes a twentieth"
     blocked: Refusal | None
-    "the layout that would be faster and lacks least memory; None if none would be faster"
+    "of the layouts that would be faster by a hundredth, the one that lacks least memory, if any"
 
     @property
     def step_s(self) -> float:
