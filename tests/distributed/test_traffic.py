@@ -67,3 +67,33 @@ def test_an_uneven_all_to_all_sends_all_but_what_it_keeps():
 def test_what_counts_nothing_is_refused(arguments):
     with pytest.raises(ValueError, match="required are at least 1 rank and 0 bytes"):
         traffic.all_reduce_bytes(*arguments)
+
+
+def tree_messages(num_ranks):
+    """Whole tensors sent by all ranks together, up a binomial tree and down again."""
+    up = sum(
+        1 for power in range(10) for rank in range(num_ranks) if rank % 2 ** (power + 1) == 2**power
+    )
+    return 2 * up
+
+
+def doubling_messages(num_ranks):
+    """Whole tensors sent by all ranks together: folds, swaps, unfolds."""
+    power = max(2**k for k in range(10) if 2**k <= num_ranks)
+    folds = 2 * len(range(power, num_ranks))
+    swaps = sum(1 for rank in range(power) for k in range(10) if 2**k < power and rank ^ 2**k >= 0)
+    return folds + swaps
+
+
+@pytest.mark.parametrize("num_ranks", [1, 2, 3, 4, 5, 7, 8])
+def test_formulas_of_other_all_reduces_are_the_mean_of_the_messages(num_ranks):
+    payload = 12 * num_ranks  # so that the means are whole
+    tree, doubling = (
+        messages(num_ranks) * payload / num_ranks for messages in (tree_messages, doubling_messages)
+    )
+    assert traffic.tree_all_reduce_bytes(payload, num_ranks) == tree
+    assert traffic.recursive_doubling_all_reduce_bytes(payload, num_ranks) == doubling
+    if num_ranks > 1:  # the twin: with twice the ranks, each differs
+        more = 2 * num_ranks
+        assert traffic.tree_all_reduce_bytes(payload, more) != tree
+        assert traffic.recursive_doubling_all_reduce_bytes(payload, more) != doubling

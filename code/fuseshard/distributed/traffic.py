@@ -96,6 +96,38 @@ def reduce_bytes(payload_bytes: int, world_size: int) -> float:
     return float(_exact("reduce", payload_bytes, world_size))
 
 
+def tree_all_reduce_bytes(payload_bytes: int, world_size: int) -> float:
+    """Bytes that a rank sends in an all-reduce up and down a tree: as in a ring, but as a mean.
+
+    N - 1 ranks send the whole tensor up and N - 1 are sent it on the way down; the root sends
+    ceil(log2 N) of these, the leaves one.
+
+    Args:
+        payload_bytes: S, the size of the tensor.
+        world_size: N, number of ranks in the group.
+
+    Returns:
+        bytes, mean over the ranks: 2 (N - 1)/N of the tensor.
+    """
+    return float(_exact("tree_all_reduce", payload_bytes, world_size))
+
+
+def recursive_doubling_all_reduce_bytes(payload_bytes: int, world_size: int) -> float:
+    """Bytes that a rank sends in an all-reduce by recursive doubling: about log2 N tensors.
+
+    Each of P ranks sends the tensor log2 P times, P being the largest power of two up to N; the
+    other N - P ranks send theirs once and are sent the sum once.
+
+    Args:
+        payload_bytes: S, the size of the tensor.
+        world_size: N, number of ranks in the group.
+
+    Returns:
+        bytes, mean over the ranks: (P log2 P + 2 (N - P))/N of the tensor.
+    """
+    return float(_exact("recursive_doubling_all_reduce", payload_bytes, world_size))
+
+
 @dataclass(frozen=True, kw_only=True)
 class CollectiveCall:
     """One call of a collective, or of send or recv, as one rank made it."""
@@ -136,10 +168,19 @@ def _one_part(payload: int, size: int) -> Fraction:
     return Fraction((size - 1) * payload, size * size)
 
 
+def _doubling(payload: int, size: int) -> Fraction:
+    """Mean cost of recursive doubling."""
+    power = 1 << (size.bit_length() - 1)
+    tensors = power * (power.bit_length() - 1) + 2 * (size - power)
+    return Fraction(tensors * payload, size)
+
+
 _SENT: dict[str, Callable[[int, int], Fraction]] = {
     "all_reduce": _ring(2),
     "all_gather": _ring(1),
     "reduce_scatter": _ring(1),
+    "tree_all_reduce": _ring(2),
+    "recursive_doubling_all_reduce": _doubling,
     "all_to_all": _ring(1),
     "broadcast": _ring(1),
     "reduce": _ring(1),
