@@ -190,7 +190,7 @@ def test_nothing_that_fits_and_no_mesh_are_said(page: Page) -> None:
         ("num_nodes", "", "Nodes: must be a whole number of at least 1."),
         ("sequence", "1.5", "Tokens in a sequence: must be a whole number of at least 1."),
         ("between_bytes_per_s", "-3", "Link between nodes: must be a number above 0."),
-        ("usable_memory", "101", "of it usable: must be above 0 and at most 100 %."),
+        ("usable_memory", "101", "Usable part of the memory: must be above 0 and at most 100 %."),
         ("width", "8200", "Width: must be a multiple of Heads."),
         ("num_kv_heads", "7", "Heads: must be a multiple of Heads of keys and values."),
         ("num_nodes", "4000", "32\u202f000 GPUs are more than this page plans for, "),

@@ -23,6 +23,10 @@ _LLAMA_CONFIG = {
 }
 _LLAMA = "https://arxiv.org/abs/2407.21783"
 _GPT3 = "https://arxiv.org/abs/2005.14165"
+_GPT2 = (  # whose tokens GPT-3 uses
+    "https://cdn.openai.com/better-language-models/"
+    "language_models_are_unsupervised_multitask_learners.pdf"
+)
 _LATENCY = (
     "https://github.com/NVIDIA/nccl/blob/01afd20a77b5804e0ecf1042509dd9d20ebf9e93/src/graph/"
     "tuning.cc"
@@ -125,11 +129,12 @@ MODELS: dict[str, ModelPreset] = {
         ),
         {
             f"{_LAYERS} sequence global_batch": _GPT3,  # 3.2 million tokens, rounded to 1536 · 2048
-            "vocabulary num_positions has_bias is_tied has_dropout is_gated": (
-                "https://github.com/openai/gpt-2/blob/9b63575ef42771a015060c964af2c3da4cf7c8ab/src/"
+            "vocabulary": _GPT2,
+            "num_positions has_bias is_tied is_gated": (
+                "https://github.com/openai/gpt-2/blob/c2dae27c1029770cea40978813f17a5fd545b883/src/"
                 "model.py"
             ),
-            "activation_bytes": "https://arxiv.org/abs/2205.05198",
+            "has_dropout activation_bytes": "https://arxiv.org/abs/2205.05198",
             **_MIXED,
         },
     ),

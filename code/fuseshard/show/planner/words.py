@@ -71,9 +71,9 @@ CLUSTER_FIELDS = (
     _count("gpus_per_node", word("GPUs in a node")),
     _count("num_nodes", word("Nodes")),
     Field("memory_bytes", word("Memory of a GPU"), "GiB", 2**30, "quantity"),
-    Field("usable_memory", word("of it usable"), "%", 0.01, "share"),
+    Field("usable_memory", word("Usable part of the memory"), "%", 0.01, "share"),
     Field("peak_flop_per_s", word("Peak"), "TFLOP/s", 1e12, "quantity"),
-    Field("efficiency", word("of it reached"), "%", 0.01, "share"),
+    Field("efficiency", word("Reached part of the peak"), "%", 0.01, "share"),
     Field("inside_bytes_per_s", word("Link inside a node"), "GB/s", 1e9, "quantity"),
     Field("between_bytes_per_s", word("Link between nodes"), "GB/s", 1e9, "quantity"),
 )
