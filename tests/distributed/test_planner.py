@@ -1,6 +1,7 @@
 """Plans: pure data. Oracles: brute force over all layouts, and what more memory must not change."""
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -145,6 +146,19 @@ def test_ten_thousand_layouts_take_less_than_a_second() -> None:
     elapsed_s = time.process_time() - start
     assert len(found.feasible) + len(found.too_large) > 10_000
     assert elapsed_s < 1
+
+
+@pytest.mark.parametrize(
+    ("model", "cluster", "message"),
+    [
+        ("llama3-70b", LAB, "plan: model is 'llama3-70b', must be a ModelShape"),
+        (SMALL, "h200x8", "plan: cluster is 'h200x8', must be a Cluster"),
+        (LAB, SMALL, "plan: model is Cluster"),
+    ],
+)
+def test_what_is_no_model_or_no_cluster_is_refused(model, cluster, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        plan(model, cluster)
 
 
 def test_the_planner_needs_no_torch() -> None:

@@ -186,9 +186,14 @@ def test_nothing_that_fits_and_no_mesh_are_said(page: Page) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("num_nodes", "0", "Nodes: must be a whole number of at least 1."),
-        ("num_nodes", "", "Nodes: must be a whole number of at least 1."),
-        ("sequence", "1.5", "Tokens in a sequence: must be a whole number of at least 1."),
+        ("num_nodes", "0", "Nodes: must be a whole number from 1 to 16\u202f777\u202f216."),
+        ("num_nodes", "", "Nodes: must be a whole number from 1 to 16\u202f777\u202f216."),
+        (
+            "sequence",
+            "1.5",
+            "Tokens in a sequence: must be a whole number from 1 to ",
+        ),
+        ("global_batch", "1e15", "Sequences in a step: must be a whole number from 1 to "),
         ("between_bytes_per_s", "-3", "Link between nodes: must be a number above 0."),
         ("usable_memory", "101", "Usable part of the memory: must be above 0 and at most 100 %."),
         ("width", "8200", "Width: must be a multiple of Heads."),

@@ -63,6 +63,9 @@ def plan(model: ModelShape, cluster: Cluster) -> list[Layout]:
 
     Returns:
         Feasible layouts, fastest first; none if none fits (`survey` tells why).
+
+    Raises:
+        ValueError: an argument isn't of the kind that it should be.
     """
     return list(survey(model, cluster).feasible)
 
@@ -73,7 +76,12 @@ def survey(model: ModelShape, cluster: Cluster) -> Survey:
     Args:
         model: sizes of model and batch.
         cluster: the machines.
+
+    Raises:
+        ValueError: an argument isn't of the kind that it should be.
     """
+    _check("model", model, ModelShape)
+    _check("cluster", cluster, Cluster)
     obstacles: Counter[Reason] = Counter()
     fitting: list[tuple[Degrees, Memory, Times]] = []
     too_large: list[Refusal] = []
@@ -103,6 +111,14 @@ def survey(model: ModelShape, cluster: Cluster) -> Survey:
         for degrees, held, found in fitting
     )
     return Survey(tuple(feasible), tuple(too_large), dict(obstacles))
+
+
+def _check(name: str, value: object, kind: type) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(
+            f"plan: {name} is {value!r}, must be a {kind.__name__} (its sizes are what is "
+            f"planned); pass {name}_preset(...) of planning.presets, or sizes of your own"
+        )
 
 
 class _Wanted:

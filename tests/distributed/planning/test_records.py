@@ -14,7 +14,7 @@ QUANTITIES = [f.name for f in fields(Cluster) if f.type == "float"]
 
 
 @pytest.mark.parametrize("name", COUNTS)
-@pytest.mark.parametrize("value", [-1, 2.0, True, "8", None])
+@pytest.mark.parametrize("value", [-1, 2.0, True, "8", None, 2**25])
 def test_a_count_must_be_whole_and_positive(name: str, value: object) -> None:
     with pytest.raises(ValueError, match=rf"ModelShape: {name} is .*, must be a whole number"):
         replace(SMALL, **{name: value})
@@ -68,6 +68,12 @@ def test_a_link_without_latency_is_right_and_one_without_a_rate_isnt() -> None:
     assert replace(LAB, inside_latency_s=0.0).inside_latency_s == 0
     with pytest.raises(ValueError, match="inside_bytes_per_s is 0"):
         replace(LAB, inside_bytes_per_s=0.0)
+
+
+def test_more_gpus_than_can_be_tried_are_refused() -> None:
+    assert replace(LAB, gpus_per_node=8, num_nodes=2**14).num_gpus == 2**17
+    with pytest.raises(ValueError, match="num_nodes is 16385, which makes 131080 GPUs"):
+        replace(LAB, gpus_per_node=8, num_nodes=2**14 + 1)
 
 
 def test_sizes_of_a_cluster_multiply() -> None:

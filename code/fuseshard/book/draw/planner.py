@@ -29,7 +29,7 @@ SCRIPT_WORDS = {
     "nothing": "Nothing fits: the smallest, {layout}, needs {needed} GiB of the {usable} GiB that "
     "may be filled.",
     "impossible": "No mesh is possible, most often because {reason}.",
-    "count": "{field}: must be a whole number of at least 1.",
+    "count": "{field}: must be a whole number from 1 to {most}.",
     "quantity": "{field}: must be a number above 0.",
     "share": "{field}: must be above 0 and at most 100 %.",
     "multiple": "{field}: must be a multiple of {other}.",

@@ -28,6 +28,10 @@ Reason = Literal[
 ]
 """the field of the model that a degree doesn't divide"""
 
+MOST_OF_A_KIND = 2**24
+"""far above any size in use; trying all layouts of more would take minutes"""
+MOST_GPUS = 2**17
+
 
 @dataclass(frozen=True, kw_only=True)
 class ModelShape:
@@ -110,6 +114,11 @@ class Cluster:
         """Refuse what no cluster can be."""
         for name in ("gpus_per_node", "num_nodes"):
             _check_count("Cluster", name, getattr(self, name), 1)
+        if self.num_gpus > MOST_GPUS:
+            raise ValueError(
+                f"Cluster: num_nodes is {self.num_nodes}, which makes {self.num_gpus} GPUs, must "
+                f"be at most {MOST_GPUS} in all (every layout of them is tried); pass fewer nodes"
+            )
         for name in ("memory_bytes", "peak_flop_per_s", "inside_bytes_per_s"):
             _check_quantity(name, getattr(self, name))
         _check_quantity("between_bytes_per_s", self.between_bytes_per_s)
@@ -237,11 +246,13 @@ class Layout:
 
 
 def _check_count(record: str, name: str, value: object, least: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ValueError(
-            f"{record}: {name} is {value!r}, must be a whole number of at least {least} (it counts "
-            f"things); pass {name}={least} or more"
-        )
+    is_flag = isinstance(value, bool)
+    if isinstance(value, int) and not is_flag and least <= value <= MOST_OF_A_KIND:
+        return
+    raise ValueError(
+        f"{record}: {name} is {value!r}, must be a whole number from {least} to {MOST_OF_A_KIND} "
+        "(it counts things); pass one of these"
+    )
 
 
 def _check_flag(record: str, name: str, value: object) -> None:

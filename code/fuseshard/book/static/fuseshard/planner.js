@@ -4,6 +4,7 @@
   "use strict";
   const GIB = 2 ** 30;
   const MOST_GPUS = 16384;
+  const MOST_OF_A_KIND = 2 ** 24;
   const SIGNIFICANT = 3;
   const NARROW_SPACE = "\u202f";
   const SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹";
@@ -100,10 +101,11 @@
         const isRight =
           value > 0 &&
           Number.isFinite(value) &&
-          (kind !== "count" || Number.isInteger(value)) &&
+          (kind !== "count" || (Number.isInteger(value) && value <= MOST_OF_A_KIND)) &&
           (!isShare || value <= 100);
         input.setAttribute("aria-invalid", String(!isRight));
-        if (!isRight) wrong ??= fill(this.page.words[kind], { field: title });
+        const names = { field: title, most: count(MOST_OF_A_KIND) };
+        if (!isRight) wrong ??= fill(this.page.words[kind], names);
         const sizes = name in this.model ? this.model : this.cluster;
         // Divided, since 90 times a rounded 0.01 isn't 0.9.
         sizes[name] = isShare ? value / Math.round(1 / scale) : value * scale;
