@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fuseshard.distributed.planning.records import Degrees, Limit, Reason
-from fuseshard.show.words import Json, Word, word
+from fuseshard.show.numbers import TIMES_SIGN
+from fuseshard.show.words import Json, Plain, Word, plain, word
 
 LIMITS: Mapping[Limit, Word] = {
     "compute": word("none of note"),
@@ -77,6 +78,16 @@ CLUSTER_FIELDS = (
     Field("inside_bytes_per_s", word("Link inside a node"), "GB/s", 1e9, "quantity"),
     Field("between_bytes_per_s", word("Link between nodes"), "GB/s", 1e9, "quantity"),
 )
+
+
+def short_name(degrees: Degrees) -> Plain:
+    """Return a layout in a few signs, for the row of a figure: "1×8×4×1, 64".
+
+    Args:
+        degrees: the layout; DP, FSDP, TP and PP, then micro-batches, and r if it recomputes.
+    """
+    mesh = TIMES_SIGN.join(str(size) for size in degrees[:4])
+    return plain(f"{mesh}, {degrees.num_micro_batches}{' r' if degrees.recomputes else ''}")
 
 
 def layout_name(degrees: Degrees) -> Word:

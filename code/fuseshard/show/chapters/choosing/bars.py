@@ -13,11 +13,12 @@ from fuseshard.show.chapters.compile_time.bars import Part, stacked_bars
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import number, size
 from fuseshard.show.planner.layouts import GIB
-from fuseshard.show.planner.words import layout_name
+from fuseshard.show.planner.words import layout_name, short_name
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, word
 
+KEY = word("Names: DP×FSDP×TP×PP, micro-batches, and r for recomputing.")
 _PARTS: tuple[tuple[Word, str, Mark], ...] = (
     (word("weights, gradients, optimizer"), "state_bytes", palette.UPDATE),
     (word("gathered by FSDP"), "gathered_bytes", palette.COMMUNICATION),
@@ -34,9 +35,9 @@ def memory_bars(model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees])
         layouts: from the top; they needn't fit.
     """
     held = [memory(model, degrees) for degrees in layouts]
-    names: list[Text] = [layout_name(degrees) for degrees in layouts]
+    names: list[Text] = [short_name(degrees) for degrees in layouts]
     drawing = FigureBuilder("memory-by-layout", height=150 + 42 * len(layouts))
-    drawing.x_axis(word("memory of the fullest GPU (GiB)"), rangemode="tozero")
+    drawing.x_axis(word("memory (GiB)"), rangemode="tozero")
     drawing.rows(names)
     drawing.layout |= {"barmode": "overlay", "bargap": 0.3}
     ends = [0.0] * len(layouts)
@@ -57,13 +58,14 @@ def memory_bars(model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees])
     return drawing.build(
         caption=word(
             "What the fullest GPU would hold: {fitting} of {count} layouts stay below {usable} "
-            "GiB, the part of its memory that may be filled.",
+            "GiB, the part of its memory that may be filled. {key}",
+            key=KEY,
             fitting=fitting,
             count=len(layouts),
             usable=number(cluster.usable_bytes / GIB),
         ),
         alt=word("{count} lying bars of three parts over a shaded range.", count=len(layouts)),
-        table=_memory_table(names, held),
+        table=_memory_table([layout_name(degrees) for degrees in layouts], held),
     )
 
 
@@ -89,7 +91,7 @@ def step_bars(model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees]) -
     return stacked_bars(
         "step-by-layout",
         word("Layout"),
-        [layout_name(degrees) for degrees in layouts],
+        [short_name(degrees) for degrees in layouts],
         [
             Part(word("computing"), palette.FORWARD, [t.compute_s for t in found]),
             Part(word("messages"), palette.COMMUNICATION, messages),
@@ -97,7 +99,8 @@ def step_bars(model: ModelShape, cluster: Cluster, layouts: Sequence[Degrees]) -
         ],
         caption=word(
             "Where the seconds of a step go, by the planner's arithmetic: from {fastest} s to "
-            "{slowest} s on the same GPUs.",
+            "{slowest} s on the same GPUs. {key}",
+            key=KEY,
             fastest=number(min(t.step_s for t in found)),
             slowest=number(max(t.step_s for t in found)),
         ),
