@@ -1,4 +1,4 @@
-"""The command line: `python -m fuseshard doctor | record`.
+"""The command line: `python -m fuseshard doctor | record | plan`.
 
 Each command imports what it needs when it is called, so that `doctor` also answers without torch.
 """
@@ -35,7 +35,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from fuseshard import doctor  # noqa: PLC0415 - see the module's docstring
 
         return doctor.main(quick=chosen.for_build)
+    if chosen.command == "plan":
+        return _plan(chosen)
     return _record(chosen)
+
+
+def _plan(chosen: argparse.Namespace) -> int:
+    """Print the ranked layouts of a known model on known nodes."""
+    from fuseshard.distributed.planner import survey  # noqa: PLC0415 - see the module's docstring
+    from fuseshard.distributed.planning import presets  # noqa: PLC0415
+    from fuseshard.show import html  # noqa: PLC0415
+    from fuseshard.show.planner.layouts import (  # noqa: PLC0415
+        binding,
+        layout_table,
+        obstacle_texts,
+        tally,
+    )
+
+    try:
+        model = presets.model_preset(
+            chosen.model, sequence=chosen.sequence, global_batch=chosen.batch
+        )
+        cluster = presets.cluster_preset(chosen.cluster, num_nodes=chosen.nodes)
+    except ValueError as error:
+        print(f"plan: {error}", file=sys.stderr)
+        return 2
+    found = survey(model, cluster)
+    print(tally(found))
+    for reason in obstacle_texts(found):
+        print(f"  {reason}")
+    print(binding(found, cluster))
+    if not found.feasible:
+        return 1
+    print(f"\n{html.text(layout_table(found.feasible[: chosen.rows]).to_json())}")
+    return 0
 
 
 def _record(chosen: argparse.Namespace) -> int:
@@ -118,6 +151,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="only the quick checks, and only what is wrong; what `make book` calls first",
     )
+    _add_plan(commands.add_parser("plan", help="rank the layouts in which a model can train"))
     record = commands.add_parser("record", help="run the experiments that this machine can run")
     record.add_argument("--only", metavar="ID", help="just this experiment")
     record.add_argument(
@@ -138,6 +172,19 @@ def _parser() -> argparse.ArgumentParser:
         "process of its own, and one that fails is recorded as failed",
     )
     return parser
+
+
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument(
+        "--model", required=True, metavar="NAME", help="such as llama3-70b; a wrong one lists all"
+    )
+    plan.add_argument(
+        "--cluster", required=True, metavar="NAME", help="such as h200x8; a wrong one lists all"
+    )
+    plan.add_argument("--nodes", type=int, default=1, metavar="N", help="nodes; default: 1")
+    plan.add_argument("--batch", type=int, metavar="N", help="sequences in a step")
+    plan.add_argument("--sequence", type=int, metavar="N", help="tokens in a sequence")
+    plan.add_argument("--rows", type=int, default=10, metavar="N", help="layouts shown; default 10")
 
 
 if __name__ == "__main__":

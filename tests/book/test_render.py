@@ -149,7 +149,7 @@ def test_other_mime_types_are_left_to_myst_nb(project: Project) -> None:
 
     data = MimeData("text/html", "<p>x</p>")
     assert FuseShardRenderer.handle_mime(Element(), data, False) is None  # type: ignore[arg-type]
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
 
 
 def test_the_vendored_plotly_is_the_installed_packages() -> None:

@@ -9,6 +9,7 @@ from fuseshard.show.charts.sweep import sweep_figure
 from fuseshard.show.charts.timeline import Span, rank_lane, timeline_figure
 from fuseshard.show.choices import choose
 from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.planner.widget import planner_widget
 from fuseshard.show.records import Check, Origin
 from fuseshard.show.sources import annotated_source, lines, on
 from fuseshard.show.tables import TableBuilder
@@ -149,7 +150,8 @@ def charts(live):
 @pytest.fixture
 def records(table, figure, source, choice, check, charts):
     """A record of every kind, and every chart."""
-    return [table, figure, source, choice, check, gpus.explorer("softmax"), *charts]
+    planner = planner_widget("plan", model="minigpt", cluster="h200x8")
+    return [table, figure, source, choice, check, gpus.explorer("softmax"), planner, *charts]
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from fuseshard.book.draw.explorer.files import data_files
 from fuseshard.book.draw.explorer.page import explorer_html
 from fuseshard.book.draw.figure import figure_html
 from fuseshard.book.draw.parts import Voice, check_html
+from fuseshard.book.draw.planner import planner_html
 from fuseshard.book.draw.source import source_html
 from fuseshard.book.draw.table import table_html
 from fuseshard.book.files import FILES, files_address
@@ -26,6 +27,7 @@ from fuseshard.book.messages import BookError, Subtype
 from fuseshard.palette import LIGHT_TO_DARK
 from fuseshard.show.choices import CHOICE_MIME
 from fuseshard.show.explorer.explore import EXPLORER_MIME
+from fuseshard.show.planner.widget import PLANNER_MIME
 from fuseshard.show.records import CHECK_MIME, FIGURE_MIME, SOURCE_MIME, TABLE_MIME
 from fuseshard.show.words import VERSION, WORD_MIME
 
@@ -40,6 +42,7 @@ BLOCKS: dict[str, Draw] = {
     CHECK_MIME: check_html,
     CHOICE_MIME: choice_html,
     EXPLORER_MIME: explorer_html,
+    PLANNER_MIME: planner_html,
 }
 
 
@@ -71,6 +74,9 @@ class FuseShardRenderer(MimeRenderPlugin):
             _add_scripts(renderer, env.app)
         if data.mime_type == CHOICE_MIME:
             renderer.add_js_file("fuseshard-choices", "fuseshard/choices.js", DEFERRED)
+        if data.mime_type == PLANNER_MIME:
+            for name in ("planner-model", "planner"):  # the second calls the first
+                renderer.add_js_file(f"fuseshard-{name}", f"fuseshard/{name}.js", DEFERRED)
         html = BLOCKS[data.mime_type](record, voice)
         block = nodes.raw(text=html, format="html", classes=["output"])
         if data.mime_type == EXPLORER_MIME:

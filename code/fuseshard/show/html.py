@@ -5,6 +5,7 @@ The built book doesn't use this module: it renders the records itself, without a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
@@ -17,36 +18,20 @@ def render(data: Json) -> str:
     """Return the HTML of a record's JSON, to be shown by Jupyter.
 
     Args:
-        data: JSON of a Figure, Table, Source, Choice, Explorer or Check; figures need plotly.
+        data: JSON of a Figure, Table, Source, Choice, Explorer, Planner or Check; figures need
+            plotly.
     """
-    if "texts" in data:
-        return _explorer_html(data)
-    if "options" in data:
-        return "".join(
-            f"<p><b>{escape(said)}</b></p>{render(record)}" for said, record in _options(data)
-        )
-    if "figure" in data:
-        return _figure_html(data)
-    if "columns" in data:
-        return _table_html(data)
-    if "code" in data:
-        return _source_html(data)
+    for key, draw in _DRAW.items():
+        if key in data:
+            return draw(data)
     return f"<p>{_SIGNS[data['state']]} {_html_text(data['message'])}</p>"
 
 
 def text(data: Json) -> str:
     """Return the plain text of a record's JSON, for terminals and e-mail."""
-    if "texts" in data:
-        return _explorer_text(data)
-    if "options" in data:
-        return "\n\n".join(f"{said}\n{text(record)}" for said, record in _options(data))
-    if "figure" in data:
-        return f"{text_of(data['caption'])}\n[{text_of(data['alt'])}]\n{text(data['table'])}"
-    if "columns" in data:
-        return _table_text(data)
-    if "code" in data:
-        notes = [f"{_lines(note)}: {text_of(note['text'])}" for note in data["notes"]]
-        return "\n".join([text_of(data["caption"]), data["code"].rstrip("\n"), *notes])
+    for key, write in _WRITE.items():
+        if key in data:
+            return write(data)
     return f"{_SIGNS[data['state']]} {text_of(data['message'])}"
 
 
@@ -203,3 +188,52 @@ def _plot_html(figure: Json, name: str) -> str:
             default_height=f"{figure['layout'].get('height', 360)}px",
         )
     )
+
+
+def _choice_html(data: Json) -> str:
+    return "".join(
+        f"<p><b>{escape(said)}</b></p>{render(record)}" for said, record in _options(data)
+    )
+
+
+def _choice_text(data: Json) -> str:
+    return "\n\n".join(f"{said}\n{text(record)}" for said, record in _options(data))
+
+
+def _planner_html(data: Json) -> str:
+    """Show what is planned first: in Jupyter there is no script to change the sizes."""
+    said = f"<p>{_html_text(data['tally'])} {_html_text(data['binding'])}</p>"
+    return f"<p><b>{_html_text(data['label'])}</b></p>{said}{_table_html(data['planned'])}"
+
+
+def _planner_text(data: Json) -> str:
+    said = [text_of(data[key]) for key in ("label", "tally", "binding")]
+    return "\n".join([*said, _table_text(data["planned"])])
+
+
+def _figure_text(data: Json) -> str:
+    return f"{text_of(data['caption'])}\n[{text_of(data['alt'])}]\n{text(data['table'])}"
+
+
+def _source_text(data: Json) -> str:
+    notes = [f"{_lines(note)}: {text_of(note['text'])}" for note in data["notes"]]
+    return "\n".join([text_of(data["caption"]), data["code"].rstrip("\n"), *notes])
+
+
+_DRAW: dict[str, Callable[[Json], str]] = {
+    "texts": _explorer_html,
+    "planned": _planner_html,
+    "options": _choice_html,
+    "figure": _figure_html,
+    "columns": _table_html,
+    "code": _source_html,
+}
+"""a key that only one kind of record has -> how it is drawn"""
+_WRITE: dict[str, Callable[[Json], str]] = {
+    "texts": _explorer_text,
+    "planned": _planner_text,
+    "options": _choice_text,
+    "figure": _figure_text,
+    "columns": _table_text,
+    "code": _source_text,
+}
