@@ -150,23 +150,25 @@ class Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompileTrial:
-    """One order of compiling and wrapping, run on two ranks."""
+class OrderTrial:
+    """One order of compiling and wrapping, run for two steps on all ranks; what rank 0 saw."""
 
     name: str
-    "key of the trial"
+    "key of the order"
     code: str
-    "how it is wrapped, as code"
+    "the order, as code"
+    refused: str
+    'the message with which wrapping was refused; "" if it ran'
     num_graphs: int
-    "graphs that the backend was given in the first step, on rank 0"
+    "graphs that the backend was given in the first step"
+    later_graphs: int
+    "graphs that it was given in the second step"
+    num_operations: int
+    "operations that compiled graphs ran in the forward pass of the second step"
     is_fullgraph: bool
     "whether it also runs with `fullgraph=True`"
-    later_graphs: int
-    "graphs that the backend was given in the second step"
-    error: str
-    'first line of the exception; "" if it ran'
     is_equal: bool
-    "whether loss and gradients are those of one process, up to rounding"
+    "whether the results are those of one process without compiling, up to rounding"
 
 
 def _without(place: Mapping[str, int], axis: str) -> dict[str, int]:

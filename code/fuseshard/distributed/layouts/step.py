@@ -29,6 +29,9 @@ NUM_STEPS = 3
 SPOILERS = ("", "wrong axis", "summed")
 """nothing; samples shared out along the innermost axis; gradients summed instead of averaged"""
 
+_WRAPPERS = ("module", "_orig_mod", "inner")
+"""what DDP, torch.compile and `orders.Recomputed` put before the names of parameters"""
+
 
 def train_once(
     workload: Workload, layout: Layout, dtype: torch.dtype, spoiled: str = ""
@@ -50,7 +53,7 @@ def train_once(
     model = MiniGPT(workload.config).to(dtype)
     module = build(model, mesh, layout)
     batch = workload.share(share_index(layout, spoiled), layout.num_shares)
-    runner = _pipeline(module, mesh, workload) if layout.pp > 1 else None
+    runner = make_pipeline(module, mesh["pp"], workload) if layout.pp > 1 else None
     for _ in range(NUM_STEPS):
         module.zero_grad()
         with CommMeter() as meter:
@@ -89,21 +92,33 @@ def whole_gradients(module: nn.Module, num_heads: int | None) -> Tensors:
         whole = gradient.full_tensor() if isinstance(gradient, DTensor) else gradient
         if ".qkv." in name and num_heads is not None:
             whole = from_head_major(whole, num_heads)
-        found[name.removeprefix("module.")] = whole.clone()
+        parts = [part for part in name.split(".") if part not in _WRAPPERS]
+        found[".".join(parts)] = whole.clone()
     return found
 
 
-def _loss_fn(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def loss_fn(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """Return the mean loss of all tokens.
+
+    Args:
+        logits: [B, T, V]; may be cut along V, inside `loss_parallel`.
+        targets: [B, T].
+    """
     return cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
-def _pipeline(module: nn.Module, mesh: DeviceMesh, workload: Workload) -> Any:
-    """A 1F1B schedule over the stages along pp."""
-    axis = mesh["pp"]
+def make_pipeline(stage_module: nn.Module, axis: DeviceMesh, workload: Workload) -> Any:
+    """Make a 1F1B schedule of torch's.
+
+    Args:
+        stage_module: this rank's stage.
+        axis: the mesh's axis of stages.
+        workload: how many micro-batches there are.
+    """
     stage = PipelineStage(
-        module, axis.get_local_rank(), axis.size(), torch.device("cpu"), group=axis.get_group()
+        stage_module, axis.get_local_rank(), axis.size(), torch.device("cpu"), group=axis.get_group()
     )
-    return Schedule1F1B(stage, n_microbatches=workload.num_micro_batches, loss_fn=_loss_fn)
+    return Schedule1F1B(stage, n_microbatches=workload.num_micro_batches, loss_fn=loss_fn)
 
 
 def _step(
@@ -117,10 +132,10 @@ def _step(
     tokens, targets = batch
     with loss_parallel():
         if runner is None:
-            loss = _loss_fn(module(tokens), targets)
+            loss = loss_fn(module(tokens), targets)
             loss.backward()
         else:
-            loss = _run_pipeline(runner, tokens, targets, mesh)
+            loss = run_pipeline(runner, tokens, targets, mesh["pp"])
     if layout.dp > 1 and layout.fsdp == 1 and layout.tp > 1:
         average_gradients(module, mesh)
     if loss is None:
@@ -129,11 +144,21 @@ def _step(
     return loss.full_tensor() if isinstance(loss, DTensor) else loss
 
 
-def _run_pipeline(
-    runner: Any, tokens: torch.Tensor, targets: torch.Tensor, mesh: DeviceMesh
+def run_pipeline(
+    runner: Any, tokens: torch.Tensor, targets: torch.Tensor, axis: DeviceMesh
 ) -> torch.Tensor | None:
-    """One step of the schedule; the mean of the micro-batches' losses on the last stage."""
-    index, last = mesh["pp"].get_local_rank(), mesh["pp"].size() - 1
+    """Run one step of a schedule.
+
+    Args:
+        runner: of `make_pipeline`.
+        tokens: [B, T], read on the first stage.
+        targets: [B, T], read on the last stage.
+        axis: the mesh's axis of stages.
+
+    Returns:
+        the mean of the micro-batches' losses on the last stage, None elsewhere.
+    """
+    index, last = axis.get_local_rank(), axis.size() - 1
     losses: list[torch.Tensor] = []
     if index == 0:
         runner.step(tokens)

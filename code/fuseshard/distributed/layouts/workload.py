@@ -69,9 +69,15 @@ class Workload:
                 f"{layout.world_size} processes"
             )
         num_micro_batches = self.num_micro_batches if layout.pp > 1 else 1
+        if layout.pp > self.num_micro_batches:
+            raise ValueError(
+                f"check: the layout {layout.name} has pp = {layout.pp}, required is at most "
+                f"{self.num_micro_batches}, the number of micro-batches (1F1B needs one for each "
+                "stage to begin with); use a smaller pp or more micro-batches"
+            )
+        vocabulary = self.config.vocabulary
         demands = (
             ("tp", layout.tp, self.config.num_heads, "heads", "each rank has whole heads"),
-            ("tp", layout.tp, self.config.vocabulary, "tokens in the vocabulary", _EVEN),
             ("pp", layout.pp, self.config.num_layers, "layers", "each stage has as many layers"),
             (
                 "dp × fsdp × micro-batches",
@@ -81,6 +87,7 @@ class Workload:
                 "means of parts of equal size average to the whole mean, others don't",
             ),
             ("fsdp × tp", layout.fsdp * layout.tp, self.config.width, "features", _EVEN),
+            ("fsdp × tp", layout.fsdp * layout.tp, vocabulary, "tokens in the vocabulary", _EVEN),
         )
         for axis, degree, size, what, why in demands:
             if size % degree:

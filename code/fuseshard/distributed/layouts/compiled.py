@@ -1,0 +1,225 @@
+"""Compile and wrap in some order, run two steps, and count the graphs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import fx, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.parallel import loss_parallel
+
+from fuseshard.distributed.equivalence import largest_difference
+from fuseshard.distributed.launcher import run
+from fuseshard.distributed.layouts.compared import NUM_TERMS
+from fuseshard.distributed.layouts.orders import ORDERS, Order, shard, split
+from fuseshard.distributed.layouts.records import OrderTrial
+from fuseshard.distributed.layouts.step import (
+    loss_fn,
+    make_pipeline,
+    run_pipeline,
+    whole_gradients,
+)
+from fuseshard.distributed.layouts.workload import Tensors, Workload
+from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
+
+# Private, checked on torch 2.11 and 2.13: the backends by name, which torch.compile also looks up.
+from torch._dynamo import lookup_backend, reset  # isort: skip
+
+SMALL = Workload(
+    config=MiniGPTConfig(vocabulary=120, width=32, num_layers=2, num_heads=4, context=12)
+)
+"""two blocks, so that tracing is short; what repeats, repeats"""
+OPTIMIZED = {"alone": "compile(optimizer.step)", "fsdp": "FSDP2", "tp": "DTensor"}
+
+
+class CountingBackend:
+    """A backend that counts what it is given, and what is run of it.
+
+    Args:
+        inner: name of the backend that does the work.
+    """
+
+    def __init__(self, inner: str = "aot_eager") -> None:
+        """Start at zero."""
+        self._inner: Callable[..., Any] = lookup_backend(inner)
+        self.num_graphs = 0
+        self.num_operations = 0
+        """operations in the graphs that have run, by Dynamo's nodes"""
+
+    def __call__(self, graph: fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
+        """Compile a graph, and count when it runs."""
+        self.num_graphs += 1
+        size = num_operations(graph)
+        compiled = self._inner(graph, inputs)
+
+        def counted(*args: Any) -> Any:
+            self.num_operations += size
+            return compiled(*args)
+
+        return counted
+
+
+def num_operations(graph: fx.GraphModule) -> int:
+    """Count the calls in a graph and in the graphs inside it, such as checkpointed regions.
+
+    Args:
+        graph: as Dynamo captured it.
+    """
+    graphs = [module for module in graph.modules() if isinstance(module, fx.GraphModule)]
+    return sum(node.op.startswith("call") for one in graphs for node in one.graph.nodes)
+
+
+def try_orders(
+    names: Sequence[str], world_size: int = 2, *, workload: Workload = SMALL, timeout: float = 120.0
+) -> list[OrderTrial]:
+    """Run orders of compiling and wrapping, all in the same processes.
+
+    Args:
+        names: of `ORDERS`.
+        world_size: number of processes: 2, or 4 for "everything".
+        workload: the step.
+        timeout: seconds for all of them.
+
+    Returns:
+        what rank 0 saw, one an order.
+
+    Raises:
+        ValueError: an order is unknown; nothing was started.
+    """
+    if unknown := sorted(set(names) - set(ORDERS)):
+        raise ValueError(
+            f"try_orders: names has {unknown}, required are some of {sorted(ORDERS)} (each is "
+            "built by hand); leave them out"
+        )
+    ranks = run(_try_all, world_size, args=(tuple(names), workload), timeout=timeout)
+    equal = [all(trials[i].is_equal for trials in ranks) for i in range(len(names))]
+    if not all(equal):
+        raise RuntimeError(f"try_orders: {names} are equal to one process: {equal}")
+    return list(ranks[0])
+
+
+def _try_all(
+    rank: int, world_size: int, names: Sequence[str], workload: Workload
+) -> list[OrderTrial]:
+    expected = workload.reference(torch.float64)
+    return [try_order(name, ORDERS[name], workload, expected) for name in names]
+
+
+def try_order(name: str, order: Order, workload: Workload, expected: Tensors) -> OrderTrial:
+    """Run one order twice, the second time with `fullgraph=True`; all ranks call this together.
+
+    Args:
+        name: key of the order.
+        order: what to wrap how.
+        workload: the step.
+        expected: of one process, float64.
+    """
+    backend, refused, counts = CountingBackend(), "", [(0, 0), (0, 0)]
+    found: Tensors = {}
+    try:
+        found, counts = _run(order, workload, backend, is_fullgraph=False)
+    except ValueError as error:
+        refused = str(error)
+    wanted = {key: expected[key] for key in found}
+    is_equal = not found or largest_difference(found, wanted).is_rounding(NUM_TERMS)
+    return OrderTrial(
+        name=name,
+        code=order.code,
+        refused=refused,
+        num_graphs=counts[0][0],
+        later_graphs=counts[1][0] - counts[0][0],
+        num_operations=counts[1][1] - counts[0][1],
+        is_fullgraph=not refused and runs_whole(order, workload),
+        is_equal=is_equal,
+    )
+
+
+def runs_whole(order: Order, workload: Workload) -> bool:
+    """Try an order with `fullgraph=True`, tracing alone.
+
+    Args:
+        order: what to wrap how.
+        workload: the step.
+    """
+    try:
+        _run(order, workload, CountingBackend("eager"), is_fullgraph=True)
+    except torch._dynamo.exc.Unsupported:
+        return False
+    return True
+
+
+def _run(
+    order: Order, workload: Workload, backend: CountingBackend, *, is_fullgraph: bool
+) -> tuple[Tensors, list[tuple[int, int]]]:
+    """Two steps; the gradients, and after each step the numbers of graphs and operations."""
+    reset()
+
+    def compiled(module: nn.Module) -> nn.Module:
+        made: Any = torch.compile(module, backend=backend, fullgraph=is_fullgraph)
+        return made  # type: ignore[no-any-return]
+
+    module = order.make(MiniGPT(workload.config).double(), compiled)
+    group = dist.get_world_size() // order.num_shares
+    tokens, targets = workload.share(dist.get_rank() // group, order.num_shares)
+    axis = init_device_mesh("cpu", (dist.get_world_size(),))
+    runner = make_pipeline(module, axis, workload) if order.is_pipeline else None
+    counts = []
+    for _ in range(2):
+        module.zero_grad()
+        with loss_parallel():
+            if runner is None:
+                loss_fn(module(tokens), targets).backward()
+            else:
+                run_pipeline(runner, tokens, targets, axis)
+        counts.append((backend.num_graphs, backend.num_operations))
+    return whole_gradients(module, workload.config.num_heads if order.is_tensor else None), counts
+
+
+def try_optimizers(workload: Workload = SMALL, *, timeout: float = 120.0) -> dict[str, int]:
+    """Compile AdamW's step for whole, sharded and split parameters on two ranks.
+
+    Args:
+        workload: whose gradients it gets.
+        timeout: seconds for all of them.
+
+    Returns:
+        "alone", "fsdp" and "tp" -> graphs in three steps.
+
+    Raises:
+        RuntimeError: a compiled optimizer arrived at other parameters than an eager one.
+    """
+    return run(_optimizers, 2, args=(workload,), timeout=timeout)[0]  # type: ignore[no-any-return]
+
+
+def _optimizers(rank: int, world_size: int, workload: Workload) -> dict[str, int]:
+    makers: dict[str, Callable[[MiniGPT], nn.Module]] = {
+        "alone": lambda model: model,
+        "fsdp": shard,
+        "tp": split,
+    }
+    return {name: _optimizer_graphs(make, workload) for name, make in makers.items()}
+
+
+def _optimizer_graphs(make: Callable[[MiniGPT], nn.Module], workload: Workload) -> int:
+    reset()
+    backend = CountingBackend("eager")
+    ends = []
+    for is_compiled in (False, True):
+        module = make(MiniGPT(workload.config).double())
+        with loss_parallel():
+            loss_fn(module(workload.batch()[0]), workload.batch()[1]).backward()
+        optimizer = torch.optim.AdamW(module.parameters())
+        step = torch.compile(optimizer.step, backend=backend) if is_compiled else optimizer.step
+        for _ in range(3):
+            step()
+        ends.append({name: _local(param) for name, param in module.named_parameters()})
+    if not largest_difference(*ends).is_rounding(NUM_TERMS):
+        raise RuntimeError("try_optimizers: compiled AdamW arrived at other parameters")
+    return backend.num_graphs
+
+
+def _local(param: torch.Tensor) -> torch.Tensor:
+    """What this rank holds of a parameter."""
+    return (param.to_local() if isinstance(param, DTensor) else param).detach()
