@@ -93,6 +93,10 @@ def average_gradients(module: nn.Module, mesh: DeviceMesh) -> None:
     for param in module.parameters():
         gradient = param.grad
         assert gradient is not None
+        if isinstance(param, DTensor) and isinstance(gradient, DTensor):
+            # An embedding's gradient comes whole on all tp ranks: take the part that is held.
+            gradient = gradient.redistribute(placements=param.placements)
+            param.grad = gradient
         local = gradient.to_local() if isinstance(gradient, DTensor) else gradient
         with torch.no_grad():
             dist.all_reduce(local, op=dist.ReduceOp.AVG, group=group)

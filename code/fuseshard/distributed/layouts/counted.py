@@ -30,7 +30,9 @@ def held_parameters(config: MiniGPTConfig, tp_degree: int) -> tuple[int, int]:
     return block, ends
 
 
-def formula_bytes(workload: Workload, layout: Layout, *, element_bytes: int = 4) -> dict[str, float]:
+def formula_bytes(
+    workload: Workload, layout: Layout, *, element_bytes: int = 4
+) -> dict[str, float]:
     """Compute what a rank sends along each axis in one step, as the mean over all ranks.
 
     tp      an all-reduce of an activation four times a block and twice for the ends; the loss

@@ -89,10 +89,10 @@ def _stage(model: MiniGPT, compiled: Wrap) -> nn.Module:
 
 
 def _everything(model: MiniGPT, compiled: Wrap) -> nn.Module:
-    """Cut matrices, recompute, compile, shard: from the inside out."""
+    """Cut matrices, compile, recompute, shard: from the inside out."""
     mesh = init_device_mesh("cpu", (2, dist.get_world_size() // 2), mesh_dim_names=("fsdp", "tp"))
     parallelize_minigpt(model, mesh["tp"])
-    each_block(model, lambda block: compiled(Recomputed(block)))
+    each_block(model, lambda block: Recomputed(compiled(block)))
     for block in model.blocks:
         fully_shard(block, mesh=mesh["fsdp"])
     fully_shard(model, mesh=mesh["fsdp"])
@@ -103,6 +103,10 @@ def _split_compiled(model: MiniGPT, compiled: Wrap) -> nn.Module:
     whole = compiled(model)
     assert isinstance(whole, nn.Module)
     return split(whole)  # type: ignore[arg-type]
+
+
+def _split_checkpoint(model: MiniGPT, compiled: Wrap) -> nn.Module:
+    return each_block(split(model), lambda block: compiled(Recomputed(block)))
 
 
 ORDERS = {
@@ -132,9 +136,7 @@ ORDERS = {
         make=lambda model, compiled: compiled(split(model)),
         is_tensor=True,
     ),
-    "tp_inside": Order(
-        code="parallelize(compile(model))", make=_split_compiled, is_tensor=True
-    ),
+    "tp_inside": Order(code="parallelize(compile(model))", make=_split_compiled, is_tensor=True),
     "pp_inside": Order(code="PipelineStage(compile(stage))", make=_stage, is_pipeline=True),
     "checkpoint_inside": Order(
         code="compile(model of checkpoint(block))",
@@ -142,12 +144,15 @@ ORDERS = {
     ),
     "checkpoint_outside": Order(
         code="checkpoint(compile(block)), ...",
-        make=lambda model, compiled: each_block(
-            model, lambda block: Recomputed(compiled(block))
-        ),
+        make=lambda model, compiled: each_block(model, lambda block: Recomputed(compiled(block))),
+    ),
+    "tp_checkpoint_inside": Order(
+        code="compile(checkpoint(block of parallelize(model))), ...",
+        make=_split_checkpoint,
+        is_tensor=True,
     ),
     "everything": Order(
-        code="fully_shard(compile(checkpoint(block of parallelize(model)))), ...",
+        code="fully_shard(checkpoint(compile(block of parallelize(model)))), ...",
         make=_everything,
         num_shares=2,
         is_tensor=True,

@@ -158,7 +158,7 @@ class OrderTrial:
     code: str
     "the order, as code"
     refused: str
-    'the message with which wrapping was refused; "" if it ran'
+    'the exception that ended it; "" if it ran'
     num_graphs: int
     "graphs that the backend was given in the first step"
     later_graphs: int

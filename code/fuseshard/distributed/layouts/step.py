@@ -116,7 +116,11 @@ def make_pipeline(stage_module: nn.Module, axis: DeviceMesh, workload: Workload)
         workload: how many micro-batches there are.
     """
     stage = PipelineStage(
-        stage_module, axis.get_local_rank(), axis.size(), torch.device("cpu"), group=axis.get_group()
+        stage_module,
+        axis.get_local_rank(),
+        axis.size(),
+        torch.device("cpu"),
+        group=axis.get_group(),
     )
     return Schedule1F1B(stage, n_microbatches=workload.num_micro_batches, loss_fn=loss_fn)
 
