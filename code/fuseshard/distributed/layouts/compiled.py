@@ -72,7 +72,12 @@ def num_operations(graph: fx.GraphModule) -> int:
 
 
 def try_orders(
-    names: Sequence[str], world_size: int = 2, *, workload: Workload = SMALL, timeout: float = 120.0
+    names: Sequence[str],
+    world_size: int = 2,
+    *,
+    workload: Workload = SMALL,
+    backend: str = "aot_eager",
+    timeout: float = 120.0,
 ) -> list[OrderTrial]:
     """Run orders of compiling and wrapping, all in the same processes.
 
@@ -80,6 +85,7 @@ def try_orders(
         names: of `ORDERS`.
         world_size: number of processes: 2, or 4 for "everything".
         workload: the step.
+        backend: what compiles the graphs; `fullgraph=True` is tried without compiling.
         timeout: seconds for all of them.
 
     Returns:
@@ -93,7 +99,7 @@ def try_orders(
             f"try_orders: names has {unknown}, required are some of {sorted(ORDERS)} (each is "
             "built by hand); leave them out"
         )
-    ranks = run(_try_all, world_size, args=(tuple(names), workload), timeout=timeout)
+    ranks = run(_try_all, world_size, args=(tuple(names), workload, backend), timeout=timeout)
     equal = [all(trials[i].is_equal for trials in ranks) for i in range(len(names))]
     if not all(equal):
         raise RuntimeError(f"try_orders: {names} are equal to one process: {equal}")
@@ -101,22 +107,23 @@ def try_orders(
 
 
 def _try_all(
-    rank: int, world_size: int, names: Sequence[str], workload: Workload
+    rank: int, world_size: int, names: Sequence[str], workload: Workload, inner: str
 ) -> list[OrderTrial]:
     expected = workload.reference(torch.float64)
-    return [try_order(name, ORDERS[name], workload, expected) for name in names]
+    return [try_order(name, workload, expected, inner) for name in names]
 
 
-def try_order(name: str, order: Order, workload: Workload, expected: Tensors) -> OrderTrial:
+def try_order(name: str, workload: Workload, expected: Tensors, inner: str) -> OrderTrial:
     """Run one order twice, the second time with `fullgraph=True`; all ranks call this together.
 
     Args:
         name: key of the order.
-        order: what to wrap how.
         workload: the step.
         expected: of one process, float64.
+        inner: name of the backend that compiles.
     """
-    backend, refused, counts = CountingBackend(), "", [(0, 0), (0, 0)]
+    order, backend = ORDERS[name], CountingBackend(inner)
+    refused, counts = "", [(0, 0), (0, 0)]
     found: Tensors = {}
     try:
         found, counts = _run(order, workload, backend, is_fullgraph=False)
@@ -158,7 +165,7 @@ def _run(
 
     def compiled(module: nn.Module) -> nn.Module:
         made: Any = torch.compile(module, backend=backend, fullgraph=is_fullgraph)
-        return made  # type: ignore[no-any-return]
+        return made
 
     module = order.make(MiniGPT(workload.config).double(), compiled)
     group = dist.get_world_size() // order.num_shares
@@ -190,7 +197,7 @@ def try_optimizers(workload: Workload = SMALL, *, timeout: float = 120.0) -> dic
     Raises:
         RuntimeError: a compiled optimizer arrived at other parameters than an eager one.
     """
-    return run(_optimizers, 2, args=(workload,), timeout=timeout)[0]  # type: ignore[no-any-return]
+    return run(_optimizers, 2, args=(workload,), timeout=timeout)[0]
 
 
 def _optimizers(rank: int, world_size: int, workload: Workload) -> dict[str, int]:

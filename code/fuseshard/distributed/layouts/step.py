@@ -25,7 +25,7 @@ from fuseshard.models.minigpt import MiniGPT
 RankStep = tuple[Tensors, tuple[CollectiveCall, ...]]
 """loss (where the rank has one) and whole gradients of the rank's stage; what was sent"""
 NUM_STEPS = 3
-"""of which the last is looked at; FSDP and pipelines learn shapes in the first, DDP in the second"""
+"""the last one counts; FSDP and pipelines learn shapes in the first, DDP in the second"""
 SPOILERS = ("", "wrong axis", "summed")
 """nothing; samples shared out along the innermost axis; gradients summed instead of averaged"""
 
@@ -134,6 +134,7 @@ def _step(
 ) -> torch.Tensor | None:
     """Forward, backward and what follows; the loss of this rank's samples, if it knows it."""
     tokens, targets = batch
+    loss: torch.Tensor | None
     with loss_parallel():
         if runner is None:
             loss = loss_fn(module(tokens), targets)
