@@ -112,7 +112,9 @@ def check_order(answer: object) -> Check:
     is_list = isinstance(answer, (list, tuple)) and all(isinstance(one, str) for one in answer)
     if not is_list or sorted(answer) != sorted(_STEPS):  # type: ignore[call-overload]
         names = ", ".join(_STEPS)
-        return wrong(ORDER, word("This needs a list of these four, each once: {names}", names=names))
+        return wrong(
+            ORDER, word("This needs a list of these four, each once: {names}", names=names)
+        )
     places = {name: answer.index(name) for name in _STEPS}  # type: ignore[attr-defined]
     hints: list[tuple[Callable[[dict[str, int]], bool], Word]] = [
         (

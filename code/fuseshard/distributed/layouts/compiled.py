@@ -31,7 +31,10 @@ SMALL = Workload(
     config=MiniGPTConfig(vocabulary=120, width=32, num_layers=2, num_heads=4, context=12)
 )
 """two blocks, so that tracing is short; what repeats, repeats"""
-OPTIMIZED = {"alone": "compile(optimizer.step)", "fsdp": "FSDP2", "tp": "DTensor"}
+SMALLEST = Workload(
+    config=MiniGPTConfig(vocabulary=120, width=32, num_layers=1, num_heads=4, context=12)
+)
+"""one block, as an optimizer's graph grows with each parameter"""
 
 
 class CountingBackend:
@@ -126,7 +129,7 @@ def try_order(name: str, workload: Workload, expected: Tensors, inner: str) -> O
     refused, counts = "", [(0, 0), (0, 0)]
     found: Tensors = {}
     try:
-        found, counts = _run(order, workload, backend, is_fullgraph=False)
+        found, counts = _run(order, workload, backend, num_steps=2)
     except (ValueError, AssertionError) as error:  # a plan that doesn't fit; torch's own checks
         refused = f"{type(error).__name__}: {error}"
     wanted = {key: expected[key] for key in found}
@@ -151,16 +154,21 @@ def runs_whole(order: Order, workload: Workload) -> bool:
         workload: the step.
     """
     try:
-        _run(order, workload, CountingBackend("eager"), is_fullgraph=True)
+        _run(order, workload, CountingBackend("eager"), num_steps=1, is_fullgraph=True)
     except torch._dynamo.exc.Unsupported:
         return False
     return True
 
 
 def _run(
-    order: Order, workload: Workload, backend: CountingBackend, *, is_fullgraph: bool
+    order: Order,
+    workload: Workload,
+    backend: CountingBackend,
+    *,
+    num_steps: int,
+    is_fullgraph: bool = False,
 ) -> tuple[Tensors, list[tuple[int, int]]]:
-    """Two steps; the gradients, and after each step the numbers of graphs and operations."""
+    """Some steps; the gradients, and after each step the numbers of graphs and operations."""
     reset()
 
     def compiled(module: nn.Module) -> nn.Module:
@@ -173,7 +181,7 @@ def _run(
     axis = init_device_mesh("cpu", (dist.get_world_size(),))
     runner = make_pipeline(module, axis, workload) if order.is_pipeline else None
     counts = []
-    for _ in range(2):
+    for _ in range(num_steps):
         module.zero_grad()
         with loss_parallel():
             if runner is None:
@@ -184,7 +192,7 @@ def _run(
     return whole_gradients(module, workload.config.num_heads if order.is_tensor else None), counts
 
 
-def try_optimizers(workload: Workload = SMALL, *, timeout: float = 120.0) -> dict[str, int]:
+def try_optimizers(workload: Workload = SMALLEST, *, timeout: float = 120.0) -> dict[str, int]:
     """Compile AdamW's step for whole, sharded and split parameters on two ranks.
 
     Args:
