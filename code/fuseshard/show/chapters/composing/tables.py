@@ -98,10 +98,10 @@ def outermost_table(outcome: Outcome) -> Table:
     table.counts(word("Sent"), [round(axis.counted) for axis in outcome.axes], unit="B")
     table.counts(word("Calls"), [axis.num_calls for axis in outcome.axes])
     waits: dict[str, Word] = {
-        "tp": word("nobody: the next layer needs it at once"),
-        "fsdp": word("the layer after the next: gathered ahead, reduced behind"),
-        "dp": word("the optimizer: reduced while earlier layers go backward"),
-        "pp": word("the next stage, while this one has other micro-batches"),
+        "tp": word("nothing: the next layer needs it at once"),
+        "fsdp": word("other layers: gathered ahead, reduced behind"),
+        "dp": word("earlier layers, on their way back"),
+        "pp": word("other micro-batches"),
     }
     table.texts(word("What can go on meanwhile"), [waits[axis.axis] for axis in outcome.axes])
     return table.build()
