@@ -95,7 +95,7 @@ def test_text_is_read_on_pages_and_in_bars():
         assert contrast(palette.INK[0], page) >= 4.5
     for page in palette.DARK_PAGES:
         assert contrast(palette.INK[1], page) >= 4.5
-    for name in ("forward", "backward", "communication", "update"):
+    for name in ("forward", "backward", "weight", "communication", "update"):
         assert contrast(palette.PAPER[0], palette.MARKS[name].light) >= 4.5
         assert contrast(palette.PAPER[1], palette.MARKS[name].dark) >= 4.5
 

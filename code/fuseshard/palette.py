@@ -55,6 +55,8 @@ BESIDE = Mark("#400066", "#ff2693", "longdash", "cross", "x")
 # What a rank is doing at a moment.
 FORWARD = Mark("#0f76ad", "#3aa0dc", "solid", "triangle-right", "")
 BACKWARD = Mark("#a06200", "#ffc24d", "dash", "triangle-left", "/")
+WEIGHT = Mark("#4c0d00", "#ffffb2", "longdashdot", "pentagon", "\\")
+"""the half of a backward pass that computes gradients of weights, where it is done apart"""
 COMMUNICATION = Mark("#8c1236", "#ff8498", "dot", "star", "x")
 UPDATE = Mark("#4b2a9b", "#d3c4ff", "dashdot", "hexagon", "+")
 IDLE = Mark("#8d9298", "#696f77", "longdash", "line-ew-open", ".")
@@ -80,6 +82,7 @@ MARKS = {
     "beside": BESIDE,
     "forward": FORWARD,
     "backward": BACKWARD,
+    "weight": WEIGHT,
     "communication": COMMUNICATION,
     "update": UPDATE,
     "idle": IDLE,
@@ -89,7 +92,7 @@ MARKS = {
 
 GROUPS = (
     ("eager", "compiled", "formula", "measured", "recorded", "beside"),
-    ("forward", "backward", "communication", "update", "idle"),
+    ("forward", "backward", "weight", "communication", "update", "idle"),
     tuple(f"rank{rank}" for rank in range(len(RANKS))),
 )
 """meanings that meet in one figure, and so must be told apart by anyone"""

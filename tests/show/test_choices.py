@@ -3,7 +3,8 @@
 import pytest
 from bs4 import BeautifulSoup
 
-from fuseshard.show.choices import choose
+from fuseshard.show.choices import choose, choose_twice
+from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import plain, word
 
 LABEL = word("View")
@@ -55,3 +56,26 @@ def test_only_what_a_page_can_show_is_chosen_from(table, choice, check):
     for other in (check, choice, "text"):
         with pytest.raises(TypeError, match="must be a Figure, a Table or a Source"):
             choose("odd", LABEL, [(plain("a"), table), (plain("b"), other)])
+
+
+def test_a_choice_of_choices_keeps_both_levels(table, choice):
+    other = choose("others", LABEL, [(plain("c"), table), (plain("d"), table_named("last"))])
+    nested = choose_twice("nested", word("Topic"), [(plain("x"), choice), (plain("y"), other)])
+    options = nested.to_json()["options"]
+    assert [option["record"] for option in options] == [choice.to_json(), other.to_json()]
+    page = BeautifulSoup(nested._repr_mimebundle_()["text/html"], "html.parser")
+    said = ["Topic: x", "View: times", "View: code", "Topic: y", "View: c", "View: d"]
+    assert [b.text for b in page.select("p > b")] == said
+
+
+def test_choices_that_stand_twice_or_alone_are_refused(choice):
+    with pytest.raises(ValueError, match=r"the record names \['views'\] stand more than once"):
+        choose_twice("nested", LABEL, [(plain("x"), choice), (plain("y"), choice)])
+    with pytest.raises(ValueError, match="got 1 options"):
+        choose_twice("nested", LABEL, [(plain("x"), choice)])
+
+
+def table_named(name):
+    builder = TableBuilder(name, word("A table."))
+    builder.code(word("Operator"), ["aten::mm"])
+    return builder.build()

@@ -62,6 +62,7 @@ TORCH_FREE_MODULES = {
     f"{ROOT}.compiler.gpu_code.records",
     f"{ROOT}.compiler.gpu_code.resources",
     f"{ROOT}.distributed.schedules",
+    f"{ROOT}.distributed.scheduling.records",
     f"{ROOT}.distributed.planner",
     f"{ROOT}.measure.records",
 }

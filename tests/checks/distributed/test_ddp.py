@@ -1,36 +1,43 @@
 """Layer 1, and layer 2 for the accumulation (two gloo ranks). Oracles: torch's own bucket
-assignment, one process with all samples. Each right answer has wrong ones that must fail."""
+assignment and sampler, a ticking clock, one process with all samples. Each right answer has
+wrong ones that must fail."""
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch.utils.data.distributed import DistributedSampler
 
 from fuseshard.checks.distributed import ddp
 from fuseshard.checks.distributed.ddp import (
     check_accumulation,
     check_buckets,
     check_bytes,
-    check_weight,
-    loss_factor,
+    check_overlap,
+    check_samples,
+    deal_samples,
+    last_back,
     split_into_buckets,
 )
 
+CHECKS = (check_bytes, check_samples, check_buckets, check_overlap, check_accumulation)
 
-@pytest.mark.parametrize("check", [check_bytes, check_weight, check_buckets, check_accumulation])
+
+@pytest.mark.parametrize("check", CHECKS)
 def test_three_dots_are_no_answer_yet(check) -> None:
     assert check(...).state == "open"
 
 
-@pytest.mark.parametrize("check", [check_weight, check_buckets])
+@pytest.mark.parametrize("check", [check_samples, check_buckets, check_overlap])
 def test_a_function_that_returns_dots_is_no_answer_yet(check) -> None:
     assert check(lambda *arguments: ...).state == "open"
 
 
-@pytest.mark.parametrize("check", [check_weight, check_buckets, check_accumulation])
+@pytest.mark.parametrize("check", CHECKS[1:])
 def test_a_number_is_no_function(check) -> None:
     answer = check(2.5)
     assert answer.state == "wrong"
@@ -62,39 +69,65 @@ def test_wrong_bytes_get_their_own_hint(answer: object, hint: str) -> None:
     assert "24.5" not in str(check.message)
 
 
-def test_weights_of_all_ranks_average_to_one() -> None:
-    """What makes the factor right: DDP's average of weighted means is the mean of all samples."""
-    losses = [torch.tensor([1.0, 2.0, 4.0]), torch.tensor([8.0])]
-    weighted = [loss.mean() * loss_factor(len(loss), 4, 2) for loss in losses]
-    assert sum(weighted) / 2 == torch.cat(losses).mean()
-    assert sum(loss.mean() for loss in losses) / 2 != torch.cat(losses).mean()
+@pytest.mark.parametrize(("num_samples", "world_size"), [(6, 2), (7, 2), (10, 4), (2, 5), (1, 3)])
+def test_our_deal_is_the_sampler_s(num_samples: int, world_size: int) -> None:
+    samplers = [
+        DistributedSampler(range(num_samples), world_size, rank, shuffle=False)  # type: ignore[arg-type]
+        for rank in range(world_size)
+    ]
+    assert deal_samples(num_samples, world_size) == [list(sampler) for sampler in samplers]
 
 
-def test_the_right_weight_is_accepted() -> None:
-    assert check_weight(lambda own, total, ranks: own / (total / ranks)).state == "right"
+def test_a_right_deal_is_accepted() -> None:
+    def answer(num_samples, world_size):
+        each = (num_samples + world_size - 1) // world_size
+        return [
+            [(turn * world_size + rank) % num_samples for turn in range(each)]
+            for rank in range(world_size)
+        ]
+
+    assert check_samples(answer).state == "right"
+
+
+def one_round_of_repeats(num_samples, world_size):
+    """Right unless there are so few samples that they have to be repeated more than once."""
+    missing = -num_samples % world_size
+    places = [*range(num_samples), *range(min(missing, num_samples))]
+    return [places[rank::world_size] for rank in range(world_size)]
+
+
+def in_blocks(num_samples, world_size):
+    each = -(-num_samples // world_size)
+    return [
+        [(rank * each + turn) % num_samples for turn in range(each)] for rank in range(world_size)
+    ]
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        lambda own, total, ranks: 1,
-        lambda own, total, ranks: own / total,
-        lambda own, total, ranks: total / (own or 1) / ranks,
-        lambda own, total, ranks: own / ranks,
-        lambda own, total, ranks: ranks,
-        lambda own, total, ranks: own * ranks // total,
+        lambda samples, ranks: [list(range(rank, samples, ranks)) for rank in range(ranks)],
+        lambda samples, ranks: [
+            list(range(rank, samples // ranks * ranks, ranks)) for rank in range(ranks)
+        ],
+        in_blocks,
+        one_round_of_repeats,
+        lambda samples, ranks: [
+            [min(place, samples - 1) for place in range(rank, samples + -samples % ranks, ranks)]
+            for rank in range(ranks)
+        ],
     ],
-    ids=["none", "no-ranks", "upside-down", "no-total", "ranks-only", "floor"],
+    ids=["no-padding", "dropped", "blocks", "one-round", "repeats-the-last"],
 )
-def test_wrong_weights_are_rejected(answer) -> None:
-    assert check_weight(answer).state == "wrong"
+def test_wrong_deals_are_rejected(answer) -> None:
+    assert check_samples(answer).state == "wrong"
 
 
 def test_an_exception_in_an_answer_becomes_a_hint() -> None:
-    def answer(own, total, ranks):
-        return 1 / (own - 5) if own == 5 else loss_factor(own, total, ranks)
+    def answer(num_samples, world_size):
+        return 1 // (num_samples - 7) if num_samples == 7 else deal_samples(num_samples, world_size)
 
-    check = check_weight(answer)
+    check = check_samples(answer)
     assert check.state == "wrong"
     assert "ZeroDivisionError" in str(check.message)
 
@@ -158,12 +191,69 @@ def test_wrong_buckets_are_rejected(answer) -> None:
     assert check_buckets(answer).state == "wrong"
 
 
+def test_buckets_that_leave_one_by_one_are_back_as_a_clock_says() -> None:
+    """Oracle: a clock that ticks in quarters, one bucket on the way at a time."""
+    ready, durations = [1.0, 1.25, 6.0, 6.25], [2.0, 0.5, 1.5, 0.25]
+    clock, waiting, busy_until = 0.0, list(zip(ready, durations, strict=True)), 0.0
+    while waiting or clock < busy_until:
+        if waiting and clock >= busy_until and clock >= waiting[0][0]:
+            busy_until = clock + waiting.pop(0)[1]
+        clock += 0.25
+    assert last_back(ready, durations) == busy_until == 7.75
+
+
+def test_a_right_overlap_is_accepted() -> None:
+    def answer(ready_s, all_reduce_s):
+        rests = [sum(all_reduce_s[index:]) for index in range(len(ready_s))]
+        return max(ready + rest for ready, rest in zip(ready_s, rests, strict=True))
+
+    assert check_overlap(answer).state == "right"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda ready, durations: ready[-1] + durations[-1],
+        lambda ready, durations: ready[0] + sum(durations),
+        lambda ready, durations: ready[-1] + sum(durations),
+        lambda ready, durations: max(r + d for r, d in zip(ready, durations, strict=True)),
+        lambda ready, durations: max(ready[-1] + durations[-1], ready[0] + sum(durations)),
+    ],
+    ids=["last-only", "link-only", "no-overlap", "all-at-once", "two-ends"],
+)
+def test_wrong_overlaps_are_rejected(answer) -> None:
+    assert check_overlap(answer).state == "wrong"
+
+
 def good(model, micro_batches, loss_fn):
+    count = torch.tensor(sum(len(inputs) for inputs, _ in micro_batches))
+    dist.all_reduce(count)
+    scale = dist.get_world_size() / count.item()
     *early, (inputs, targets) = micro_batches
     with model.no_sync():
         for early_inputs, early_targets in early:
-            (loss_fn(model(early_inputs), early_targets) / len(micro_batches)).backward()
+            loss = loss_fn(model(early_inputs), early_targets)
+            (loss * len(early_inputs) * scale).backward()
+    (loss_fn(model(inputs), targets) * len(inputs) * scale).backward()
+
+
+def weighs_micro_batches_alike(model, micro_batches, loss_fn):
+    """Right if all micro-batches had the same size."""
+    with model.no_sync():
+        for inputs, targets in micro_batches[:-1]:
+            (loss_fn(model(inputs), targets) / len(micro_batches)).backward()
+    inputs, targets = micro_batches[-1]
     (loss_fn(model(inputs), targets) / len(micro_batches)).backward()
+
+
+def weighs_ranks_alike(model, micro_batches, loss_fn):
+    """The mean over this rank's samples, averaged over ranks."""
+    count = sum(len(inputs) for inputs, _ in micro_batches)
+    with model.no_sync():
+        for inputs, targets in micro_batches[:-1]:
+            (loss_fn(model(inputs), targets) * len(inputs) / count).backward()
+    inputs, targets = micro_batches[-1]
+    (loss_fn(model(inputs), targets) * len(inputs) / count).backward()
 
 
 def reduces_each_time(model, micro_batches, loss_fn):
@@ -207,6 +297,8 @@ def test_accumulation_with_one_reduction_is_accepted() -> None:
         (reduces_each_time, "3 times"),
         (never_reduces, "0 times"),
         (forgets_the_mean, "mean over all samples"),
+        (weighs_micro_batches_alike, "mean over all samples"),
+        (weighs_ranks_alike, "mean over all samples"),
         (only_the_last, "mean over all samples"),
         (no_backward, "no gradient"),
         (raises_on_rank_one, "rank 1 of 2 failed first"),
@@ -223,18 +315,17 @@ def test_an_accumulation_that_returns_dots_is_no_answer_yet() -> None:
 
 
 def test_names_are_those_of_the_exercises() -> None:
-    names = {ddp.BYTES, ddp.WEIGHT, ddp.BUCKETS, ddp.ACCUMULATION}
-    checks = (check_bytes, check_weight, check_buckets, check_accumulation)
-    assert {check(...).name for check in checks} == names
+    assert [check(...).name for check in CHECKS] == NAMES
 
 
+NAMES = [ddp.BYTES, ddp.SAMPLES, ddp.BUCKETS, ddp.OVERLAP, ddp.ACCUMULATION]
 PAGES = ("book/distributed/ddp.md", "book/es/distributed/ddp.md")
 
 
 def solutions(page: str) -> dict[str, Any]:
     """Run the worked solutions of a page; return the functions that they define."""
     text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    defined: dict[str, Any] = {}
+    defined: dict[str, Any] = {"torch": torch, "dist": dist, "nullcontext": nullcontext}
     for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
         exec(block, defined)  # the page's own code, which readers are told is right
     return defined
@@ -243,7 +334,8 @@ def solutions(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("page", PAGES)
 def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
     functions = solutions(page)
-    assert check_weight(functions["loss_factor"]).state == "right"
+    assert check_samples(functions["deal_samples"]).state == "right"
+    assert check_overlap(functions["last_back"]).state == "right"
     assert check_buckets(functions["split_into_buckets"]).state == "right"
     assert check_accumulation(functions["accumulate"]).state == "right"
 
@@ -252,4 +344,4 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
     text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
     named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
-    assert named == [ddp.BYTES, ddp.WEIGHT, ddp.BUCKETS, ddp.ACCUMULATION]
+    assert named == NAMES

@@ -3,12 +3,19 @@
 Nothing here has a card; what plain torch.compile leaves is tried on the CPU.
 """
 
+import json
+import subprocess
+from dataclasses import asdict, replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
 import triton
 from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+# Private, checked on Triton 3.6 and on the one of torch 2.13: which assembler is taken.
+from triton.backends.nvidia.compiler import get_ptxas
 
 from fuseshard.compiler.described.targets import target
 from fuseshard.compiler.gpu import GpuBuild
@@ -18,6 +25,8 @@ from fuseshard.compiler.gpu_study.same_text import blanked
 from fuseshard.compiler.gpu_study.same_text.card import Launcher, OnCard, on_card
 from fuseshard.compiler.gpu_study.same_text.experiment import compare, same_text, same_text_report
 from fuseshard.compiler.gpu_study.same_text.programs import compared_programs
+from fuseshard.compiler.gpu_study.same_text.records import CardKernel
+from fuseshard.measure.schema import RecordError, read
 
 COUNTED = (
     "# AOT ID: ['3_forward']\n# kernel path: /tmp/x/y.py\nx = {'backend_hash': 'AB12', 'a': 1}\n"
@@ -73,6 +82,69 @@ def test_a_kernel_of_the_card_is_found_among_the_candidates(program: Program) ->
     assert (known.index, known.card_registers) == (0, 3)
     assert known.registers == kernel.machine(0).resources.registers
     assert (unknown.index, unknown.registers, unknown.is_same_machine_code) == (None, None, None)
+
+
+def assembled(ptx: str, path: Path) -> bytes:
+    """Assemble PTX as Triton does for an H200."""
+    source, binary = path / "kernel.ptx", path / "kernel.cubin"
+    source.write_text(ptx)
+    command = [get_ptxas(90).path, "--gpu-name=sm_90a", str(source), "-o", str(binary)]
+    subprocess.run(command, check=True, timeout=60)
+    return binary.read_bytes()
+
+
+def test_machine_codes_are_the_same_or_their_difference_is_kept(
+    program: Program, tmp_path: Path
+) -> None:
+    """The card's binary is the kernel's own PTX, assembled; then with another operation in it."""
+    hidden = program.build("h200")
+    (kernel,) = hidden.kernels
+    ptx = kernel.machine(0).assembly
+    cubins = [assembled(ptx, tmp_path), assembled(ptx.replace("div.full", "mul"), tmp_path), None]
+    launchers = [
+        Launcher(
+            name=kernel.name,
+            chosen=kernel.configurations[0],
+            registers=3,
+            spills=0,
+            cubin=cubin,
+        )
+        for cubin in cubins
+    ]
+    same, other, unknown = compare(program, texts(hidden), hidden, launchers).kernels
+    assert (same.is_same_machine_code, same.difference) == (True, ())
+    assert other.is_same_machine_code is False
+    assert 1 <= len(other.difference) <= blanked.SHOWN
+    assert all(line.startswith(("- ", "+ ")) for line in other.difference)
+    assert (unknown.is_same_machine_code, unknown.difference) == (None, ())
+
+
+def test_of_a_long_difference_the_first_lines_are_kept_and_cut() -> None:
+    left, right = (f"{'x' * 100}{name}{'y' * 100}\n" * 20 for name in "ab")
+    kept = blanked.first_lines(left, right)
+    assert len(kept) == blanked.SHOWN
+    assert all(line.startswith("- … ") and len(line) <= blanked.LONGEST + 4 for line in kept)
+    assert blanked.first_lines(left, left) == ()
+
+
+def test_a_kernel_recorded_without_its_difference_still_loads() -> None:
+    kernel = CardKernel(
+        name="k",
+        chosen=Configuration(blocks={"XBLOCK": 1}, num_warps=2, num_stages=1),
+        index=0,
+        card_registers=40,
+        card_spills=0,
+        registers=40,
+        spills=0,
+        is_same_machine_code=False,
+        difference=("- FADD",),
+    )
+    data = json.loads(json.dumps(asdict(kernel)))
+    assert read(CardKernel, data, "new") == kernel
+    del data["difference"]
+    assert read(CardKernel, data, "old") == replace(kernel, difference=())
+    with pytest.raises(RecordError, match=r"new\.difference: "):
+        read(CardKernel, data | {"difference": "- FADD"}, "new")
 
 
 def test_plain_torch_compile_hands_over_text_and_module() -> None:

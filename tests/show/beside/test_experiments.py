@@ -46,6 +46,7 @@ DRAWN: dict[str, tuple[Draw, ...]] = {
     "graph-breaks.cost-gpu": (cost.recorded,),
     "inductor.size-sweep-gpu": (head_break_even.recorded,),
     "modes.graph-results-gpu": (traps.trap_table, traps.skip_table, traps.refusal_source),
+    "modes.head-gpu": (mode_times.gpu_chooser,),
     "modes.inference-gpu": (mode_times.gpu_chooser, mode_times.first_calls),
     "modes.launches-gpu": (launches.launch_chooser, eager_launches.launches_table),
     "modes.training-gpu": (mode_times.gpu_chooser,),

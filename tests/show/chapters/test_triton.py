@@ -149,7 +149,11 @@ def test_spills_are_put_down_to_elements_a_thread_only_where_that_holds() -> Non
     assert said.startswith("up to 2 elements a thread nothing spills, whatever the warps; at 16")
     mixed = [*POINTS, point(4, 64, 16)]
     assert str(tiles.spill_finding(mixed)).startswith(
-        "the first tile that spills has 16 elements a thread, the last that doesn't 16"
+        "below 16 elements a thread no tile spills, and at 16 it depends on the warps; up to"
+    )
+    overlapping = [*POINTS, point(4, 128, 32)]
+    assert str(tiles.spill_finding(overlapping)).startswith(
+        "the first tile that spills has 16 elements a thread, the last that doesn't 32"
     )
     assert str(tiles.spill_finding(POINTS[:1])) == "nothing spills up to 2 elements a thread"
 
@@ -405,11 +409,40 @@ def test_each_program_is_identical_or_its_difference_is_shown() -> None:
     assert (source.name, source.code) == ("difference-linear-odd", "- a\n+ b")
 
 
+def test_machine_codes_that_differ_are_shown_where_a_recording_holds_them() -> None:
+    forgotten = replace(CARD, is_same_machine_code=False)
+    kept = replace(forgotten, difference=("- FADD", "+ FMUL"))
+    report = replace(REPORT, programs=(replace(SAME, kernels=(CARD, kept, forgotten, kept)),))
+    sources = proof.difference_sources(outcome(report))
+    assert [source.name for source in sources] == [
+        "machine-difference-softmax-2",
+        "machine-difference-softmax-4",
+    ]
+    assert str(sources[0].caption).startswith("softmax, machine code of kernel 2: with the card")
+    single = proof.difference_chooser(outcome(report))  # both have the same lines
+    assert isinstance(single, Source)
+    assert single.code == "- FADD\n+ FMUL"
+    assert str(proof.kept_finding(report)) == (
+        "3 differ, and for 2 of them the recording holds the first lines"
+    )
+
+
+def test_a_recording_without_these_lines_says_so() -> None:
+    forgotten = replace(SAME, kernels=(CARD, replace(CARD, is_same_machine_code=False)))
+    assert str(proof.kept_finding(replace(REPORT, programs=(forgotten,)))) == (
+        "1 differ, and the recording doesn't hold in what"
+    )
+    assert str(proof.kept_finding(REPORT)) == "none differs"
+    assert str(proof.kept_finding(None)) == "nothing is recorded yet"
+
+
 def test_kernels_of_the_card_stand_beside_those_made_without_it() -> None:
     table = proof.card_table(outcome(REPORT))
     assert isinstance(table, Table)
     assert texts(table, 2)[:2] == ["1", "no: made after loading"]
-    assert texts(table, 5)[:2] == ["identical", "—"]
+    spills = [[getattr(row[at], "text", str(row[at])) for row in table.rows[:2]] for at in (5, 6)]
+    assert spills == [["0", "0"], ["0", "—"]]  # on the card, and without it
+    assert texts(table, 7)[:2] == ["identical", "—"]
     assert str(proof.same_text_finding(REPORT)) == (
         "1 of 2 programs have identical text; of 2 kernels whose machine code was compared, 2 "
         "have the same instructions"
@@ -457,7 +490,14 @@ def test_reasons_for_differences_are_read_off_their_lines() -> None:
 def test_registers_and_choices_of_the_card_are_told() -> None:
     assert str(proof.taken_finding(REPORT)) == "registers and spills agree in 2 of 2 kernels"
     other = replace(SAME, kernels=(CARD, replace(CARD, card_spills=3)))
-    assert "in 1 of 2 kernels" in str(proof.taken_finding(replace(REPORT, programs=(other,))))
+    said = str(proof.taken_finding(replace(REPORT, programs=(other,))))
+    assert said.endswith(
+        "in 1 of 2 kernels; with the same instructions, and yet other numbers of these: 1"
+    )
+    differs = replace(CARD, card_spills=3, is_same_machine_code=False)
+    other = replace(SAME, kernels=(CARD, differs))
+    said = str(proof.taken_finding(replace(REPORT, programs=(other,))))
+    assert said == "registers and spills agree in 1 of 2 kernels"
     assert str(proof.chosen_finding(REPORT, "softmax")) == (
         "XBLOCK=1, R0_BLOCK=64, num_warps=1, number 1 of the candidates; "
         "XBLOCK=1, R0_BLOCK=64, num_warps=1, which is no candidate"

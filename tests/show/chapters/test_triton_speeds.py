@@ -8,7 +8,7 @@ import pytest
 from fuseshard.compiler.kernel_times.records import FusedPoint, FusedTimes, RowPoint, RowTimes
 from fuseshard.measure.experiments import Outcome
 from fuseshard.measure.records import Comparison, Origin
-from fuseshard.show.chapters.triton import speeds
+from fuseshard.show.chapters.triton import roofs, speeds
 from fuseshard.show.records import Table
 from fuseshard.show.words import Word
 from tests.show.conftest import make_environment, make_timing
@@ -94,23 +94,53 @@ def in_two_types(single_s: float, half_s: float) -> RowTimes:
 @pytest.mark.parametrize(
     ("half_s", "why"),
     [
-        (2.2e-3, "take 1.1 times as long, so that it isn't held back by its arithmetic"),
-        (3.0e-3, "take 1.5 times as long, so that its instructions hold it back in part"),
-        (4.0e-3, "take 2.0 times as long, so that it is held back by its instructions"),
+        (2.2e-3, "take 1.1 times as long, so that time goes with the bytes"),
+        (3.0e-3, "take 1.5 times as long, so that time goes with the numbers in part"),
+        (4.0e-3, "take 2.0 times as long, so that time goes with the numbers"),
     ],
 )
-def test_two_types_tell_bytes_from_instructions(half_s: float, why: str) -> None:
+def test_where_both_types_miss_they_tell_bytes_from_numbers(half_s: float, why: str) -> None:
     said = str(speeds.held_back_finding(in_two_types(2e-3, half_s), "by hand", 0.95))
-    assert said.startswith("softmax misses 95 % at 2 of 2 sizes: ")
-    assert why in said
+    assert said.startswith("softmax misses 95 % at 2 of 2 sizes: at 1024 columns in both types")
+    assert said.endswith(why)
+
+
+def test_where_one_type_waits_for_memory_nothing_is_concluded_from_the_other() -> None:
+    """Twice the instructions may show as any ratio below two, once they take longer than memory."""
+    said = str(speeds.held_back_finding(in_two_types(1.01e-3, 1.15e-3), "by hand", 0.95))
+    assert said == (
+        "softmax misses 95 % at 1 of 2 sizes: at 1024 columns in bfloat16 alone, where bfloat16 "
+        "takes 1.1 times as long as float32"
+    )
+    assert "so that" not in said
+    mixed = in_two_types(2e-3, 4e-3).points
+    wider = [replace(one, columns=2048) for one in in_two_types(1.01e-3, 1.2e-3).points]
+    both = str(speeds.held_back_finding(RowTimes(points=(*mixed, *wider)), "by hand", 0.95))
+    assert "at 1024 columns in both types" in both
+    assert "; at 2048 columns in bfloat16 alone" in both
 
 
 def test_who_reaches_the_mark_is_held_back_by_nothing() -> None:
     fast = in_two_types(1.01e-3, 1.01e-3)
-    assert str(speeds.held_back_finding(fast, "by hand", 0.95)) == "95 % are missed nowhere"
+    assert str(speeds.held_back_finding(fast, "by hand", 0.95)) == "no size misses 95 %"
     assert "misses 95 % at 2 of 2" in str(speeds.held_back_finding(fast, "Inductor", 0.95))
     assert str(speeds.held_back_finding(None, "by hand", 0.95)) == "nothing is recorded yet"
     assert "in one type alone" in str(speeds.held_back_finding(ROWS, "by hand", 0.95))
+
+
+def test_results_above_the_copys_speed_are_counted() -> None:
+    fast = RowTimes(points=(row_point(1024, 0.98e-3), row_point(8192, 0.998e-3)), origin=ORIGIN)
+    assert str(speeds.beyond_finding(fast)) == "1 of 6 results come out above 100 %, at most 102 %"
+    assert str(speeds.beyond_finding(ROWS)).startswith("0 of 6")
+    assert str(speeds.beyond_finding(None)) == "nothing is recorded yet"
+
+
+def test_numbers_a_second_are_held_against_what_the_instructions_allow() -> None:
+    """10 rows of 8192 numbers in 1.25 ms are 65.5 million a second, of 131 that are allowed."""
+    said = roofs.issue_finding(ROWS, 8192, "Inductor", each=50, starts_per_s=6.5536e9)
+    assert str(said) == "0.0655\N{NO-BREAK SPACE}billion numbers a second, 50 % of that limit"
+    nothing = roofs.issue_finding(None, 8192, "Inductor", each=50, starts_per_s=1.0)
+    assert str(nothing) == "nothing is recorded yet"
 
 
 def with_rounds(fused: FusedTimes) -> FusedTimes:

@@ -9,6 +9,7 @@ from fuseshard.book.draw.figure import figure_html
 from fuseshard.book.draw.parts import Json, Voice
 from fuseshard.book.draw.source import source_html
 from fuseshard.book.draw.table import table_html
+from fuseshard.show.choices import CHOICE_MIME
 from fuseshard.show.records import FIGURE_MIME, SOURCE_MIME, TABLE_MIME
 
 DRAW: dict[str, Callable[[Any, Voice], str]] = {
@@ -53,8 +54,9 @@ def _option(index: int, record: Json, voice: Voice) -> str:
     option = record["options"][index]
     seen = " fs-seen" if index == record["start"] else ""
     label = f"{voice.text(record['label'])}: {voice.text(option['label'])}"
+    draw = choice_html if option["mime"] == CHOICE_MIME else DRAW[option["mime"]]
     return (
         f'<div class="fs-option{seen}" role="group" aria-label="{label}" '
         f'data-label="{voice.text(option["label"])}"><p class="fs-option-label">{label}</p>'
-        f"{DRAW[option['mime']](option['record'], voice)}</div>"
+        f"{draw(option['record'], voice)}</div>"
     )

@@ -23,8 +23,9 @@ from fuseshard.show.records import Check
 from fuseshard.show.words import Word, word
 
 BYTES = "ddp-bytes"
-WEIGHT = "ddp-weight"
+SAMPLES = "ddp-samples"
 BUCKETS = "ddp-buckets"
+OVERLAP = "ddp-overlap"
 ACCUMULATION = "ddp-accumulation"
 
 _GB = 1e9
@@ -55,25 +56,29 @@ def check_bytes(answer: object) -> Check:
     return check_number(BYTES, answer, gradients * ring, what=what, slips=slips)
 
 
-def loss_factor(num_samples: int, num_samples_total: int, world_size: int) -> float:
-    """Return the factor of a rank's mean loss by which DDP's average weighs samples alike.
+def deal_samples(num_samples: int, world_size: int) -> list[list[int]]:
+    """Deal samples to ranks as `DistributedSampler` does without shuffling.
 
     Args:
-        num_samples: samples on this rank.
-        num_samples_total: samples on all ranks together.
+        num_samples: samples in the data set, at least 1; may be fewer than ranks.
         world_size: number of ranks.
+
+    Returns:
+        For each rank the indices it gets; all ranks get the same number.
     """
-    return num_samples * world_size / num_samples_total
+    num_places = -(-num_samples // world_size) * world_size
+    places = [place % num_samples for place in range(num_places)]
+    return [places[rank::world_size] for rank in range(world_size)]
 
 
-def check_weight(answer: object) -> Check:
-    """Check a function like `loss_factor`.
+def check_samples(answer: object) -> Check:
+    """Check a function like `deal_samples`.
 
     Args:
-        answer: function of (num_samples, num_samples_total, world_size), or `...`.
+        answer: function of (num_samples, world_size), or `...`.
     """
-    cases = [(6, 12, 2), (7, 12, 2), (5, 12, 2), (0, 12, 3), (1, 10, 4), (32, 40, 2)]
-    return check_function(WEIGHT, answer, cases, loss_factor)
+    cases = [(6, 2), (7, 2), (10, 4), (2, 5), (1, 3), (9, 1)]
+    return check_function(SAMPLES, answer, cases, deal_samples)
 
 
 def split_into_buckets(
@@ -115,15 +120,44 @@ def check_buckets(answer: object) -> Check:
     return check_function(BUCKETS, answer, cases, split_into_buckets)
 
 
+def last_back(ready_s: Sequence[float], all_reduce_s: Sequence[float]) -> float:
+    """Return when the last bucket is back, if each leaves when the one before it is.
+
+    Args:
+        ready_s: seconds at which each bucket is full, in the order of leaving.
+        all_reduce_s: seconds that its all-reduce takes.
+    """
+    back_s = 0.0
+    for ready, duration in zip(ready_s, all_reduce_s, strict=True):
+        back_s = max(back_s, ready) + duration
+    return back_s
+
+
+def check_overlap(answer: object) -> Check:
+    """Check a function like `last_back`.
+
+    Args:
+        answer: function of (ready_s, all_reduce_s), or `...`.
+    """
+    cases = [
+        ([2.0], [1.0]),
+        ([1.0, 2.0, 3.0], [0.5, 0.5, 0.5]),
+        ([1.0, 2.0, 3.0], [2.0, 2.0, 2.0]),
+        ([1.0, 2.0, 9.0], [4.0, 4.0, 1.0]),
+        ([1.0, 8.0, 9.0], [3.0, 2.0, 2.0]),
+    ]
+    return check_function(OVERLAP, answer, cases, last_back)
+
+
 def check_accumulation(answer: object) -> Check:
     """Run a reader's gradient accumulation on two ranks; count its all-reduces.
 
     Args:
         answer: function of (model, micro_batches, loss_fn) that leaves in the DDP `model` the
-            gradient of the mean over all micro-batches of all ranks, or `...`.
+            gradient of the mean over all samples of all ranks, or `...`.
 
     Communicates:
-        what the answer does; right is one all-reduce for all micro-batches.
+        what the answer does; right is one reduction by DDP for all micro-batches.
     """
     if is_open(answer):
         return open_question(ACCUMULATION)
@@ -158,10 +192,11 @@ def _judge_accumulation(outcomes: Sequence[tuple[torch.Tensor | None, int]]) -> 
 
 
 def _micro_batches(rank: int) -> list[MicroBatch]:
-    """Make three micro-batches of two samples, other ones on each rank."""
+    """Make three micro-batches of different sizes, other ones on each rank."""
     generator = torch.Generator().manual_seed(1 + rank)
-    draw = torch.randn(3, 2, 4, generator=generator, dtype=torch.float64)
-    return [(samples[:, :3], samples[:, 3:]) for samples in draw]
+    sizes = ([3, 1, 2], [1, 4, 3])[rank]
+    draw = torch.randn(sum(sizes), 4, generator=generator, dtype=torch.float64)
+    return [(samples[:, :3], samples[:, 3:]) for samples in draw.split(sizes)]
 
 
 def _model() -> nn.Linear:

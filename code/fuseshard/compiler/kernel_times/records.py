@@ -28,7 +28,7 @@ class RowPoint:
     moved_bytes: int
     """read once and written once, which nobody can save"""
     comparison: Comparison
-    """the first variant copies the matrix: what memory allows"""
+    """the first variant copies the matrix: as many bytes, and nothing to compute"""
     errors: dict[str, float]
     """largest error of each variant over the rounding that its result's type allows"""
 
@@ -41,7 +41,7 @@ class RowPoint:
         return self.moved_bytes / self.comparison[way].median_s
 
     def share_of_copy(self, way: str) -> float:
-        """Speed of a variant over the speed of the copy; 1 is what memory allows.
+        """Speed of a variant over the speed of the copy, which is near to what memory allows.
 
         Args:
             way: name of a variant.

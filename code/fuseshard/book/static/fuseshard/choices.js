@@ -3,8 +3,8 @@
   "use strict";
 
   function connect(choice) {
-    const control = choice.querySelector(".fs-control select, .fs-control input");
-    const picked = choice.querySelector(".fs-picked");
+    const control = choice.querySelector(":scope > .fs-control :is(select, input)");
+    const picked = choice.querySelector(":scope > .fs-control .fs-picked");
     const options = [...choice.querySelectorAll(":scope > .fs-option")];
 
     function show() {

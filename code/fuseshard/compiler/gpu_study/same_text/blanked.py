@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 
@@ -66,6 +67,19 @@ def compared(
         num_different=len(difference),
         kernels=tuple(kernels),
     )
+
+
+def first_lines(left: str, right: str) -> tuple[str, ...]:
+    """Return the first lines that only one of two texts has, cut as those of modules are.
+
+    Args:
+        left: the card's.
+        right: the other's.
+
+    Returns:
+        At most `SHOWN` lines; none where the texts are the same, line by line.
+    """
+    return tuple(itertools.islice(_difference(left.splitlines(), right.splitlines()), SHOWN))
 
 
 def _difference(left: Sequence[str], right: Sequence[str]) -> Iterator[str]:

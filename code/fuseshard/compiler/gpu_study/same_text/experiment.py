@@ -16,7 +16,7 @@ from fuseshard.compiler.gpu_code import disassembly
 from fuseshard.compiler.gpu_code.kernels import GpuKernel
 from fuseshard.compiler.gpu_code.records import MachineCode
 from fuseshard.compiler.gpu_study.programs import Program
-from fuseshard.compiler.gpu_study.same_text.blanked import compared
+from fuseshard.compiler.gpu_study.same_text.blanked import compared, first_lines
 from fuseshard.compiler.gpu_study.same_text.card import Launcher, on_card
 from fuseshard.compiler.gpu_study.same_text.programs import compared_programs
 from fuseshard.compiler.gpu_study.same_text.records import CardKernel, SameText, SameTextReport
@@ -114,6 +114,7 @@ def _beside(launcher: Launcher, kernel: GpuKernel, *, is_compiled: bool) -> Card
     candidates = kernel.configurations
     index = candidates.index(launcher.chosen) if launcher.chosen in candidates else None
     code = kernel.machine(index) if is_compiled and index is not None else None
+    difference = _difference(launcher, code)
     return CardKernel(
         name=launcher.name,
         chosen=launcher.chosen,
@@ -122,14 +123,16 @@ def _beside(launcher: Launcher, kernel: GpuKernel, *, is_compiled: bool) -> Card
         card_spills=launcher.spills,
         registers=code.resources.registers if code else None,
         spills=code.resources.spills if code else None,
-        is_same_machine_code=_is_same(launcher, code),
+        is_same_machine_code=None if difference is None else not difference,
+        difference=difference or (),
     )
 
 
-def _is_same(launcher: Launcher, code: MachineCode | None) -> bool | None:
-    if code is None or launcher.cubin is None:
+def _difference(launcher: Launcher, code: MachineCode | None) -> tuple[str, ...] | None:
+    """List the first instructions that only one side has; None where there is none to compare."""
+    if code is None or code.sass is None or launcher.cubin is None:
         return None
     import triton  # noqa: PLC0415 - there is no wheel for every system
 
     program = Path(triton.knobs.nvidia.nvdisasm.path)
-    return disassembly.sass(launcher.cubin, program=program) == code.sass
+    return first_lines(disassembly.sass(launcher.cubin, program=program), code.sass)

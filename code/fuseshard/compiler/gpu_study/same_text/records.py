@@ -25,6 +25,9 @@ class CardKernel:
     spills: int | None
     is_same_machine_code: bool | None
     """whether both give the same instructions; None: not compared"""
+    difference: tuple[str, ...] = ()
+    """first lines that only one of the two machine codes has, marked as in `SameText`; empty where
+    they are the same or weren't compared, and in recordings from before it was kept"""
 
 
 @dataclass(frozen=True, kw_only=True)

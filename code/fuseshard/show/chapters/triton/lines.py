@@ -51,7 +51,7 @@ def match_finding(matching: Matching) -> Word:
     total = sum(bool(line.strip()) for line in matching.by_inductor.splitlines())
     return word(
         "{matched} of Inductor's {total} lines have a counterpart by hand; the other {rest} give "
-        "names, copies and constants",
+        "names, copies and constants, or fill in what lies outside the mask",
         matched=total - matching.unmatched,
         total=total,
         rest=matching.unmatched,

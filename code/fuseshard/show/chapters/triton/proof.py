@@ -46,30 +46,43 @@ def _same_text_table(report: SameTextReport) -> Table:
 
 
 def difference_sources(outcome: HasResult[SameTextReport]) -> list[Source]:
-    """Show the first lines of each difference; an empty list where there is none.
+    """Show the first lines of each difference, texts first; an empty list where there is none.
 
     Args:
         outcome: of the experiment "gpu.same-text".
     """
-    report = outcome.available
-    differing = [one for one in report.programs if one.difference] if report else []
-    return [
-        annotated_source(
+    programs = outcome.available.programs if outcome.available else ()
+    named = [(one, as_value(program_word(one.program))) for one in programs]
+    found = [
+        _diff(
             f"difference-{one.program}",
-            word(
-                "{program}: with the card (-) and without it (+)",
-                program=as_value(program_word(one.program)),
-            ),
-            "\n".join(one.difference),
-            language="diff",
-            folded=False,
+            word("{program}: with the card (-) and without it (+)", program=name),
+            one.difference,
         )
-        for one in differing
+        for one, name in named
     ]
+    found += [
+        _diff(
+            f"machine-difference-{one.program}-{number}",
+            word(
+                "{program}, machine code of kernel {number}: with the card (-) and without it (+)",
+                program=name,
+                number=number,
+            ),
+            kernel.difference,
+        )
+        for one, name in named
+        for number, kernel in enumerate(one.kernels, start=1)
+    ]
+    return [source for source in found if source.code]
+
+
+def _diff(name: str, caption: Word, difference: Sequence[str]) -> Source:
+    return annotated_source(name, caption, "\n".join(difference), language="diff", folded=False)
 
 
 def difference_chooser(outcome: HasResult[SameTextReport]) -> Choice | Source | Word:
-    """Show each difference once, whatever the number of programs that have it.
+    """Show each difference once, whatever the number of programs or kernels that have it.
 
     Args:
         outcome: of the experiment "gpu.same-text".
@@ -84,6 +97,28 @@ def difference_chooser(outcome: HasResult[SameTextReport]) -> Choice | Source | 
         return distinct[0]
     options = [(source.caption, source) for source in distinct]
     return choose("differences", word("Difference"), options)
+
+
+def kept_finding(report: SameTextReport | None) -> Word:
+    """Say in a clause of how many differing machine codes the recording holds first lines.
+
+    Args:
+        report: of the experiment; None if it isn't recorded yet.
+    """
+    if report is None:
+        return nothing_recorded()
+    kernels = [kernel for one in report.programs for kernel in one.kernels]
+    differing = [kernel for kernel in kernels if kernel.is_same_machine_code is False]
+    if not differing:
+        return word("none differs")
+    kept = sum(bool(kernel.difference) for kernel in differing)
+    if not kept:
+        return word("{n} differ, and the recording doesn't hold in what", n=len(differing))
+    return word(
+        "{n} differ, and for {kept} of them the recording holds the first lines",
+        n=len(differing),
+        kept=kept,
+    )
 
 
 def explained_finding(report: SameTextReport | None) -> Word:
@@ -147,6 +182,8 @@ def _card_table(report: SameTextReport) -> Table:
     table.texts(word("Known candidate"), [_candidate(kernel) for _, kernel in rows])
     table.counts(word("Registers on the card"), [kernel.card_registers for _, kernel in rows])
     table.counts(word("without it"), [kernel.registers for _, kernel in rows])
+    table.counts(word("Spills on the card"), [kernel.card_spills for _, kernel in rows])
+    table.counts(word("spills without it"), [kernel.spills for _, kernel in rows])
     table.texts(word("Machine code"), [_machine_word(kernel) for _, kernel in rows])
     return table.build(origin=origin_line(report.origin))
 
@@ -181,10 +218,17 @@ def taken_finding(report: SameTextReport | None) -> Word:
         return nothing_recorded()
     kernels = [kernel for one in report.programs for kernel in one.kernels]
     compared = [kernel for kernel in kernels if kernel.registers is not None]
+    others = [kernel for kernel in compared if not _takes_the_same(kernel)]
+    same, n = len(compared) - len(others), len(compared)
+    equal = sum(kernel.is_same_machine_code is True for kernel in others)
+    if not equal:
+        return word("registers and spills agree in {same} of {n} kernels", same=same, n=n)
     return word(
-        "registers and spills agree in {same} of {n} kernels",
-        same=sum(_takes_the_same(kernel) for kernel in compared),
-        n=len(compared),
+        "registers and spills agree in {same} of {n} kernels; with the same instructions, and yet "
+        "other numbers of these: {equal}",
+        same=same,
+        n=n,
+        equal=equal,
     )
 
 

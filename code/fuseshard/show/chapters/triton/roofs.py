@@ -10,12 +10,14 @@ from fuseshard import palette
 from fuseshard.compiler.described.targets import TARGETS, Target
 from fuseshard.compiler.gpu_study import roofs
 from fuseshard.compiler.gpu_study.records import Dtype, WorkPoint
+from fuseshard.compiler.kernel_times.records import RowTimes
 from fuseshard.show.chapters.modes.ways import in_a_row
 from fuseshard.show.chapters.triton.names import program_word, target_name
 from fuseshard.show.charts.variants import as_value, listed
 from fuseshard.show.choices import Choice, choose
 from fuseshard.show.figures import FigureBuilder
 from fuseshard.show.numbers import duration, number
+from fuseshard.show.recorded import nothing_recorded
 from fuseshard.show.records import Figure, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -247,3 +249,30 @@ def _program_marks() -> tuple[palette.Mark, palette.Mark]:
 
 def _rounded(value: float) -> str:
     return number(value, 2)
+
+
+def issue_finding(
+    times: RowTimes | None, columns: int, way: str, *, each: float, starts_per_s: float
+) -> Word:
+    """Say in a clause how near to its instructions' limit a way's softmax in bfloat16 comes.
+
+    Args:
+        times: recorded; None if it isn't yet.
+        columns: which of the recorded widths.
+        way: name of a variant.
+        each: instructions of a thread for one number.
+        starts_per_s: instructions of threads that the card starts a second at most.
+    """
+    if times is None:
+        return nothing_recorded()
+    (point,) = (
+        one
+        for one in times.points
+        if (one.task, one.dtype, one.columns) == ("softmax", "bfloat16", columns)
+    )
+    seen = point.rows * point.columns / point.comparison[way].median_s
+    return word(
+        "{seen}\N{NO-BREAK SPACE}billion numbers a second, {share} % of that limit",
+        seen=number(seen / 1e9, 3),
+        share=round(100 * seen * each / starts_per_s),
+    )

@@ -30,8 +30,8 @@ from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
 BY_BYTES, BY_NUMBERS = 1.25, 1.75
-"""times as long for twice as many numbers in the same bytes: below the first, time goes with the
-bytes, above the second with the numbers"""
+"""times as long for twice as many numbers in the same bytes, where neither type is at the copy's
+speed: below the first, time goes with the bytes, above the second with the numbers"""
 
 
 def rows_table(outcome: HasResult[RowTimes]) -> Table | Choice | Word:
@@ -81,11 +81,30 @@ def rows_finding(times: RowTimes | None, share: float) -> Word:
     )
 
 
-def held_back_finding(times: RowTimes | None, way: str, share: float) -> Word:
-    """Say in a clause where a way misses a share of the copy's speed, and what holds it back.
+def beyond_finding(times: RowTimes | None) -> Word:
+    """Say in a clause how many results are above the copy's speed, and by how much.
 
-    In the same bytes, bfloat16 has twice as many numbers as float32. A kernel that waits for
-    memory takes as long for either; one that is held back by its instructions, twice as long.
+    Args:
+        times: recorded; None if it isn't yet.
+    """
+    if times is None:
+        return nothing_recorded()
+    ways = (BY_HAND, INDUCTOR, EAGER)
+    shares = [round(100 * point.share_of_copy(way)) for point in times.points for way in ways]
+    return word(
+        "{n} of {all} results come out above 100 %, at most {most} %",
+        n=sum(share > 100 for share in shares),
+        all=len(shares),
+        most=max(shares),
+    )
+
+
+def held_back_finding(times: RowTimes | None, way: str, share: float) -> Word:
+    """Say in a clause where a way misses a share of the copy's speed, and what the types tell.
+
+    In the same bytes, bfloat16 has twice as many numbers as float32. Where both types miss the
+    share, time that is as long for either goes with the bytes, and time that doubles with the
+    numbers. Where one type reaches it, that type waits for memory, and the ratio tells no more.
 
     Args:
         times: recorded; None if it isn't yet.
@@ -106,41 +125,51 @@ def held_back_finding(times: RowTimes | None, way: str, share: float) -> Word:
                     share=round(100 * share),
                     n=len(missing),
                     all=len(points),
-                    why=_brake(points, {point.columns for point in missing}, way),
+                    why=in_a_row(_brakes(points, missing, way), apart=True),
                 )
             )
-    if not parts:
-        return word("{share} % are missed nowhere", share=round(100 * share))
-    return listed(parts)
+    return listed(parts) if parts else word("no size misses {share} %", share=round(100 * share))
 
 
-def _brake(points: Sequence[RowPoint], columns: set[int], way: str) -> Word:
-    """Tell whether a way's time at some widths goes with the bytes or with the numbers in them."""
+def _brakes(points: Sequence[RowPoint], missing: Sequence[RowPoint], way: str) -> list[Word]:
+    """Sort the widths where a way is too slow by what its two types tell; one clause a sort."""
     found = {(point.dtype, point.columns): point for point in points}
-    growths = []
-    for width in columns:
+    widths: dict[str, list[tuple[int, float]]] = {}
+    for width in dict.fromkeys(point.columns for point in missing):
         single, half = found.get(("float32", width)), found.get(("bfloat16", width))
-        if single is not None and half is not None:
-            growths.append(single.bytes_per_s(way) / half.bytes_per_s(way))
-    if not growths:
-        return word("measured in one type alone, which doesn't tell why")
-    growth = statistics.median(growths)
-    ratio = number(growth, 2)
-    if growth >= BY_NUMBERS:
+        slow = [point.dtype for point in missing if point.columns == width]
+        if single is None or half is None:
+            widths.setdefault("unpaired", []).append((width, 1.0))
+            continue
+        growth = single.bytes_per_s(way) / half.bytes_per_s(way)
+        both = "numbers" if growth >= BY_NUMBERS else "bytes" if growth <= BY_BYTES else "part"
+        widths.setdefault(slow[0] if len(slow) == 1 else both, []).append((width, growth))
+    return [_brake_word(sort, found) for sort, found in widths.items()]
+
+
+def _brake_word(sort: str, widths: Sequence[tuple[int, float]]) -> Word:
+    columns = ", ".join(str(width) for width, _ in widths)
+    ratio = number(statistics.median(growth for _, growth in widths), 2)
+    said = {
+        "numbers": word("time goes with the numbers"),
+        "bytes": word("time goes with the bytes"),
+        "part": word("time goes with the numbers in part"),
+    }
+    if sort in said:
         return word(
-            "twice as many numbers in the same bytes take {ratio} times as long, so that it is "
-            "held back by its instructions, not by memory",
+            "at {columns} columns in both types, and twice as many numbers in the same bytes take "
+            "{ratio} times as long, so that {why}",
+            columns=columns,
             ratio=ratio,
+            why=said[sort],
         )
-    if growth <= BY_BYTES:
-        return word(
-            "twice as many numbers in the same bytes take {ratio} times as long, so that it isn't "
-            "held back by its arithmetic",
-            ratio=ratio,
-        )
+    if sort == "unpaired":
+        return word("at {columns} columns, measured in one type alone", columns=columns)
     return word(
-        "twice as many numbers in the same bytes take {ratio} times as long, so that its "
-        "instructions hold it back in part",
+        "at {columns} columns in {dtype} alone, where bfloat16 takes {ratio} times as long as "
+        "float32",
+        columns=columns,
+        dtype=sort,
         ratio=ratio,
     )
 

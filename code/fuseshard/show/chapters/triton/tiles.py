@@ -134,6 +134,13 @@ def spill_finding(points: Sequence[TilePoint]) -> Word:
             first=first,
             most=most,
         )
+    if last == first:
+        return word(
+            "below {last} elements a thread no tile spills, and at {last} it depends on the warps; "
+            "up to {most} registers spill",
+            last=last,
+            most=most,
+        )
     return word(
         "the first tile that spills has {first} elements a thread, the last that doesn't {last}; "
         "up to {most} registers spill",

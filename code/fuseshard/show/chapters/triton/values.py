@@ -119,8 +119,8 @@ def cut_finding(distances: Sequence[Distances]) -> Word:
     half = {one.way: one for one in distances if one.dtype == "bfloat16"}
     plain_one, ours = half["plain interpreter"], half["our interpreter"]
     return word(
-        "as it comes, the interpreter is off in {off} of {n} numbers, by {mean} ulp in the mean; "
-        "with rounding to nearest in {ours}",
+        "as it comes, the interpreter is off in {off} of {n} numbers, by {mean} ulp in the mean of "
+        "all; with rounding to nearest in {ours}",
         off=plain_one.off,
         n=plain_one.numbers,
         mean=number(plain_one.mean, 2),

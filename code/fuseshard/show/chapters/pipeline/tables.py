@@ -1,0 +1,197 @@
+"""Tables of the chapter on pipelines, and the figure that sets the bubble against memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fuseshard import palette
+from fuseshard.distributed.scheduling.records import Timeline
+from fuseshard.show.chapters.pipeline.names import schedule_name
+from fuseshard.show.figures import FigureBuilder
+from fuseshard.show.numbers import magnitude, number
+from fuseshard.show.records import Cell, Column, Figure, Number, Table
+from fuseshard.show.tables import TableBuilder
+from fuseshard.show.words import Text, Word, plain, word
+
+
+class Difference(Protocol):
+    """What is read of `distributed.equivalence.Difference`."""
+
+    @property
+    def absolute(self) -> float: ...
+    @property
+    def in_epsilons(self) -> float: ...
+    def is_rounding(self, num_terms: int) -> bool: ...
+
+
+@dataclass(frozen=True)
+class SentBytes:
+    """Bytes that one rank sent in one step, counted three times."""
+
+    schedule: str
+    """name of the schedule"""
+    ranks: int
+    """ranks in the pipeline"""
+    rank: int
+    """who sent"""
+    messages: int
+    """activations and gradients, by the simulator"""
+    formula: int
+    """bytes; messages times the size of one"""
+    metered: float
+    """bytes, by the meter"""
+    wire: int
+    """bytes, by the operating system"""
+
+
+def schedules_table(timelines: Sequence[Timeline], *, name: str = "schedules") -> Table:
+    """Set schedules beside each other: bubble on three bases, memory, messages.
+
+    Args:
+        timelines: simulated steps with the same work on each rank.
+        name: unique on its page.
+    """
+    table = TableBuilder(
+        name,
+        word(
+            "Each schedule: bubble as a share of the ideal time, of the whole step, and between "
+            "the first and last action of a rank; most micro-batches held, and most messages sent "
+            "by one rank."
+        ),
+    )
+    table.texts(word("Schedule"), [schedule_name(t.schedule) for t in timelines])
+    table.counts(word("Stages a rank"), [t.chunks for t in timelines])
+    bubbles: list[tuple[Word, list[float]]] = [
+        (word("Over ideal"), [t.bubble_over_ideal for t in timelines]),
+        (word("Over total"), [t.bubble_over_total for t in timelines]),
+        (word("Within a rank"), [t.bubble_in_span for t in timelines]),
+    ]
+    for title, shares in bubbles:
+        table.numbers(title, [round(100 * share, 6) for share in shares], "%")
+    table.numbers(word("Held"), [max(t.peak_activations) for t in timelines])
+    table.counts(word("Messages"), [max(t.messages) for t in timelines])
+    return table.build()
+
+
+def trade_figure(timelines: Sequence[Timeline]) -> Figure:
+    """Draw bubble against memory, one point a schedule.
+
+    Args:
+        timelines: as for `schedules_table`; "naive" is left out, it is off every scale.
+    """
+    shown = [timeline for timeline in timelines if timeline.schedule != "naive"]
+    drawing = FigureBuilder("bubble-and-memory", height=420)
+    held = [max(t.peak_activations) for t in shown]
+    shares = [round(100 * t.bubble_over_ideal, 6) for t in shown]
+    drawing.x_axis(word("most micro-batches held by one rank"), rangemode="tozero")
+    drawing.y_axis(word("bubble (% of the ideal time)"), rangemode="tozero")
+    cut = [any(a.kind == "W" for a in t.orders[0]) for t in shown]
+    for is_cut, label, mark in (
+        (False, word("backward in one piece"), palette.BACKWARD),
+        (True, word("backward cut in two"), palette.WEIGHT),
+    ):
+        own = [i for i, flag in enumerate(cut) if flag is is_cut]
+        drawing.points(
+            label,
+            [held[i] for i in own],
+            [shares[i] for i in own],
+            mark,
+            hover=[f"{number(held[i])}, {number(shares[i])} %" for i in own],
+        )
+    for index, (place, names) in enumerate(_places(shown, held, shares).items()):
+        said = plain(", ".join(names))
+        # Neighbours at one height would write over each other: by turns above and below.
+        side = ("bottom", 2) if index % 2 == 0 else ("top", -4)
+        drawing.note(*place, said, xanchor="left", yanchor=side[0], xshift=6, yshift=side[1])
+    return drawing.build(
+        caption=word(
+            "Bubble against memory. The smallest bubble is {whole} % with the backward pass in one "
+            "piece, and {cut} % with it cut in two.",
+            whole=number(min(share for share, flag in zip(shares, cut, strict=True) if not flag)),
+            cut=number(min(share for share, flag in zip(shares, cut, strict=True) if flag)),
+        ),
+        alt=word("{points} points, one a schedule, labelled with their names.", points=len(shown)),
+        table=schedules_table(shown, name="bubble-and-memory-numbers"),
+    )
+
+
+def _places(
+    timelines: Sequence[Timeline], x: Sequence[float], y: Sequence[float]
+) -> dict[tuple[float, float], list[str]]:
+    """Names of the schedules at each point, since some share one."""
+    places: dict[tuple[float, float], list[str]] = {}
+    for timeline, *place in zip(timelines, x, y, strict=True):
+        key = place[0], round(place[1], 3)
+        places.setdefault(key, []).append(str(schedule_name(timeline.schedule)))
+    return places
+
+
+def differences_table(
+    differences: Mapping[str, Mapping[str, Difference]],
+    *,
+    num_terms: int,
+    name: str = "pipeline-differences",
+) -> Table:
+    """Judge each schedule's largest difference from one process: rounding or bug.
+
+    Args:
+        differences: schedule -> who ran it ("by hand", "library", ...) -> largest difference; not
+            every runner needs to have run every schedule.
+        num_terms: so many epsilons are rounding.
+        name: unique on its page.
+    """
+    runners = list(dict.fromkeys(who for found in differences.values() for who in found))
+    heads: dict[str, Text] = {"by hand": word("By hand (ε)"), "library": word("torch (ε)")}
+    rows: list[tuple[Cell, ...]] = []
+    for schedule, found in differences.items():
+        numbers = [_epsilons(found.get(who)) for who in runners]
+        is_rounding = all(difference.is_rounding(num_terms) for difference in found.values())
+        verdict = word("rounding") if is_rounding else word("bug")
+        rows.append((schedule_name(schedule), *numbers, verdict))
+    return Table(
+        name=name,
+        caption=word(
+            "Largest difference of a gradient from that of one process, in epsilons (ε); up to "
+            "{terms} ε are rounding.",
+            terms=num_terms,
+        ),
+        columns=(
+            Column(word("Schedule")),
+            *(Column(heads.get(who, plain(who)), numeric=True) for who in runners),
+            Column(word("Verdict")),
+        ),
+        rows=tuple(rows),
+    )
+
+
+def _epsilons(difference: Difference | None) -> Cell:
+    if difference is None:
+        return plain("–")
+    return Number(difference.in_epsilons, magnitude(difference.in_epsilons))
+
+
+def bytes_table(rows: Sequence[SentBytes]) -> Table:
+    """Put counted bytes beside the formula.
+
+    Args:
+        rows: one a schedule and rank.
+    """
+    table = TableBuilder(
+        "pipeline-bytes",
+        word(
+            "Bytes that one rank sends in a step: by the formula, by the meter and by the "
+            "operating system, whose excess is shown for each message."
+        ),
+    )
+    table.texts(word("Schedule"), [schedule_name(row.schedule) for row in rows])
+    table.counts(word("Ranks"), [row.ranks for row in rows])
+    table.counts(word("Rank"), [row.rank for row in rows])
+    table.counts(word("Messages"), [row.messages for row in rows])
+    table.counts(word("Formula"), [row.formula for row in rows], unit="B")
+    table.counts(word("Meter"), [int(row.metered) for row in rows], unit="B")
+    table.counts(word("System"), [row.wire for row in rows], unit="B")
+    excess = [(row.wire - row.formula) / row.messages for row in rows]
+    table.numbers(word("Excess a message"), excess, "B")
+    return table.build()
