@@ -51,9 +51,9 @@ def check_peers(answer: object) -> Check:
         (0, (4,), 0),
         (1, (2, 2), 0),
         (1, (2, 2), 1),
-        (7, (2, 3, 2), 1),
-        (10, (2, 3, 2), 0),
-        (5, (2, 3, 2), 2),
+        (7, (3, 2, 4), 1),
+        (17, (3, 2, 4), 0),
+        (22, (3, 2, 4), 2),
     ]
     return check_function(PEERS, answer, cases, peers)
 
