@@ -58,16 +58,13 @@ def check_peers(answer: object) -> Check:
     return check_function(PEERS, answer, cases, peers)
 
 
-def share(rank: int, pp: int, dp: int, fsdp: int, tp: int) -> int:
+def share(*place: int) -> int:
     """Return which part of the batch a rank computes, in a mesh with the axes in this order.
 
     Args:
-        rank: index of the rank.
-        pp: degree of the outermost axis.
-        dp: degree of the next one.
-        fsdp: degree of the one after that.
-        tp: degree of the innermost axis.
+        *place: the rank, then the degrees of pp, dp, fsdp and tp, outermost first.
     """
+    rank, _, dp, fsdp, tp = place
     return rank // tp % (dp * fsdp)
 
 

@@ -1,7 +1,7 @@
 """Compile and wrap in some order, run two steps, and count the graphs."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.distributed as dist
@@ -24,9 +24,6 @@ from fuseshard.distributed.layouts.step import (
 from fuseshard.distributed.layouts.workload import Tensors, Workload
 from fuseshard.models.minigpt import MiniGPT, MiniGPTConfig
 
-# Private, checked on torch 2.11 and 2.13: the backends by name, which torch.compile also looks up.
-from torch._dynamo import lookup_backend, reset  # isort: skip
-
 SMALL = Workload(
     config=MiniGPTConfig(vocabulary=120, width=32, num_layers=2, num_heads=4, context=12)
 )
@@ -37,58 +34,36 @@ SMALLEST = Workload(
 """one block, as an optimizer's graph grows with each parameter"""
 
 
-class CountingBackend:
-    """A backend that counts what it is given, and what is run of it.
+class Backend(Protocol):
+    """What is read of `compiler.graphs.CountingBackend`, which this layer doesn't import."""
 
-    Args:
-        inner: name of the backend that does the work.
-    """
-
-    def __init__(self, inner: str = "aot_eager") -> None:
-        """Start at zero."""
-        self._inner: Callable[..., Any] = lookup_backend(inner)
-        self.num_graphs = 0
-        self.num_operations = 0
-        """operations in the graphs that have run, by Dynamo's nodes"""
+    num_graphs: int
+    num_operations: int
 
     def __call__(self, graph: fx.GraphModule, inputs: list[torch.Tensor]) -> Callable[..., Any]:
-        """Compile a graph, and count when it runs."""
-        self.num_graphs += 1
-        size = num_operations(graph)
-        compiled = self._inner(graph, inputs)
-
-        def counted(*args: Any) -> Any:
-            self.num_operations += size
-            return compiled(*args)
-
-        return counted
+        """Compile a graph."""
 
 
-def num_operations(graph: fx.GraphModule) -> int:
-    """Count the calls in a graph and in the graphs inside it, such as checkpointed regions.
-
-    Args:
-        graph: as Dynamo captured it.
-    """
-    graphs = [module for module in graph.modules() if isinstance(module, fx.GraphModule)]
-    return sum(node.op.startswith("call") for one in graphs for node in one.graph.nodes)
+MakeBackend = Callable[[str], Backend]
+"""from the name of the backend that does the work to one that counts"""
 
 
 def try_orders(
     names: Sequence[str],
+    make_backend: MakeBackend,
     world_size: int = 2,
     *,
     workload: Workload = SMALL,
-    backend: str = "aot_eager",
     timeout: float = 120.0,
 ) -> list[OrderTrial]:
     """Run orders of compiling and wrapping, all in the same processes.
 
     Args:
         names: of `ORDERS`.
+        make_backend: `CountingBackend`; called with "aot_eager", and with "eager" where tracing
+            is all that matters.
         world_size: number of processes: 2, or 4 for "everything".
         workload: the step.
-        backend: what compiles the graphs; `fullgraph=True` is tried without compiling.
         timeout: seconds for all of them.
 
     Returns:
@@ -96,13 +71,16 @@ def try_orders(
 
     Raises:
         ValueError: an order is unknown; nothing was started.
+        RuntimeError: an order ran and arrived at other gradients than one process.
     """
     if unknown := sorted(set(names) - set(ORDERS)):
         raise ValueError(
             f"try_orders: names has {unknown}, required are some of {sorted(ORDERS)} (each is "
             "built by hand); leave them out"
         )
-    ranks = run(_try_all, world_size, args=(tuple(names), workload, backend), timeout=timeout)
+    ranks = run(
+        _try_all, world_size, args=(tuple(names), (make_backend, workload)), timeout=timeout
+    )
     equal = [all(trials[i].is_equal for trials in ranks) for i in range(len(names))]
     if not all(equal):
         raise RuntimeError(f"try_orders: {names} are equal to one process: {equal}")
@@ -110,22 +88,25 @@ def try_orders(
 
 
 def _try_all(
-    rank: int, world_size: int, names: Sequence[str], workload: Workload, inner: str
+    rank: int, world_size: int, names: Sequence[str], given: tuple[MakeBackend, Workload]
 ) -> list[OrderTrial]:
+    make_backend, workload = given
     expected = workload.reference(torch.float64)
-    return [try_order(name, workload, expected, inner) for name in names]
+    return [try_order(name, make_backend, workload, expected) for name in names]
 
 
-def try_order(name: str, workload: Workload, expected: Tensors, inner: str) -> OrderTrial:
+def try_order(
+    name: str, make_backend: MakeBackend, workload: Workload, expected: Tensors
+) -> OrderTrial:
     """Run one order twice, the second time with `fullgraph=True`; all ranks call this together.
 
     Args:
         name: key of the order.
+        make_backend: see `try_orders`.
         workload: the step.
         expected: of one process, float64.
-        inner: name of the backend that compiles.
     """
-    order, backend = ORDERS[name], CountingBackend(inner)
+    order, backend = ORDERS[name], make_backend("aot_eager")
     refused, counts = "", [(0, 0), (0, 0)]
     found: Tensors = {}
     try:
@@ -141,21 +122,24 @@ def try_order(name: str, workload: Workload, expected: Tensors, inner: str) -> O
         num_graphs=counts[0][0],
         later_graphs=counts[1][0] - counts[0][0],
         num_operations=counts[1][1] - counts[0][1],
-        is_fullgraph=not refused and runs_whole(order, workload),
+        is_fullgraph=not refused and runs_whole(order, make_backend, workload),
         is_equal=is_equal,
     )
 
 
-def runs_whole(order: Order, workload: Workload) -> bool:
+def runs_whole(order: Order, make_backend: MakeBackend, workload: Workload) -> bool:
     """Try an order with `fullgraph=True`, tracing alone.
 
     Args:
         order: what to wrap how.
+        make_backend: see `try_orders`.
         workload: the step.
     """
     try:
-        _run(order, workload, CountingBackend("eager"), num_steps=1, is_fullgraph=True)
-    except torch._dynamo.exc.Unsupported:
+        _run(order, workload, make_backend("eager"), num_steps=1, is_fullgraph=True)
+    except RuntimeError as error:
+        if type(error).__name__ != "Unsupported":  # Dynamo's class, which has no public name
+            raise
         return False
     return True
 
@@ -163,13 +147,13 @@ def runs_whole(order: Order, workload: Workload) -> bool:
 def _run(
     order: Order,
     workload: Workload,
-    backend: CountingBackend,
+    backend: Backend,
     *,
     num_steps: int,
     is_fullgraph: bool = False,
 ) -> tuple[Tensors, list[tuple[int, int]]]:
     """Some steps; the gradients, and after each step the numbers of graphs and operations."""
-    reset()
+    torch.compiler.reset()
 
     def compiled(module: nn.Module) -> nn.Module:
         made: Any = torch.compile(module, backend=backend, fullgraph=is_fullgraph)
@@ -192,10 +176,13 @@ def _run(
     return whole_gradients(module, workload.config.num_heads if order.is_tensor else None), counts
 
 
-def try_optimizers(workload: Workload = SMALLEST, *, timeout: float = 120.0) -> dict[str, int]:
+def try_optimizers(
+    make_backend: MakeBackend, workload: Workload = SMALLEST, *, timeout: float = 120.0
+) -> dict[str, int]:
     """Compile AdamW's step for whole, sharded and split parameters on two ranks.
 
     Args:
+        make_backend: see `try_orders`.
         workload: whose gradients it gets.
         timeout: seconds for all of them.
 
@@ -205,21 +192,27 @@ def try_optimizers(workload: Workload = SMALLEST, *, timeout: float = 120.0) -> 
     Raises:
         RuntimeError: a compiled optimizer arrived at other parameters than an eager one.
     """
-    return run(_optimizers, 2, args=(workload,), timeout=timeout)[0]
+    return run(_optimizers, 2, args=(make_backend, workload), timeout=timeout)[0]
 
 
-def _optimizers(rank: int, world_size: int, workload: Workload) -> dict[str, int]:
+def _optimizers(
+    rank: int, world_size: int, make_backend: MakeBackend, workload: Workload
+) -> dict[str, int]:
     makers: dict[str, Callable[[MiniGPT], nn.Module]] = {
         "alone": lambda model: model,
         "fsdp": shard,
         "tp": split,
     }
-    return {name: _optimizer_graphs(make, workload) for name, make in makers.items()}
+    return {
+        name: _optimizer_graphs(make, make_backend("eager"), workload)
+        for name, make in makers.items()
+    }
 
 
-def _optimizer_graphs(make: Callable[[MiniGPT], nn.Module], workload: Workload) -> int:
-    reset()
-    backend = CountingBackend("eager")
+def _optimizer_graphs(
+    make: Callable[[MiniGPT], nn.Module], backend: Backend, workload: Workload
+) -> int:
+    torch.compiler.reset()
     ends = []
     for is_compiled in (False, True):
         module = make(MiniGPT(workload.config))  # AdamW counts its steps in float32, so float32

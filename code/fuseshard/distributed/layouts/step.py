@@ -57,7 +57,7 @@ def train_once(
     for _ in range(NUM_STEPS):
         module.zero_grad()
         with CommMeter() as meter:
-            loss = _step(module, runner, batch, mesh, layout)
+            loss = _step(module, runner, batch, mesh=mesh, layout=layout)
     found = whole_gradients(module, workload.config.num_heads if layout.tp > 1 else None)
     if spoiled == "summed":
         found = {name: gradient * layout.num_shares for name, gradient in found.items()}
@@ -129,6 +129,7 @@ def _step(
     module: nn.Module,
     runner: Any,
     batch: tuple[torch.Tensor, torch.Tensor],
+    *,
     mesh: DeviceMesh,
     layout: Layout,
 ) -> torch.Tensor | None:
