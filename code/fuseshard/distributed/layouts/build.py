@@ -80,7 +80,8 @@ def share_out(part: MiniGPT | MiniGPTStage, mesh: DeviceMesh, layout: Layout) ->
 def average_gradients(module: nn.Module, mesh: DeviceMesh) -> None:
     """Average what each rank holds of each gradient along dp.
 
-    DistributedDataParallel takes no DTensors, so where matrices are cut this stands in for it.
+    DistributedDataParallel fails where some parameters are DTensors and others aren't; this stands
+    in for it.
 
     Args:
         module: after `backward`.
