@@ -210,6 +210,25 @@ def test_a_rank_outside_the_group_is_refused(ours):
         run(work)
 
 
+def expanded(rank, size):
+    said = []
+    for ours in ALL_REDUCES:
+        row = torch.ones(1, 3)
+        ours(row.expand(1, 3))  # the control: each element has a place of its own
+        assert row.tolist() == [[2.0] * 3]
+        try:
+            ours(torch.ones(1, 3).expand(4, 3))
+        except ValueError as error:
+            said.append(str(error))
+    return said
+
+
+def test_elements_that_share_their_place_are_refused_before_anything_is_sent():
+    for said in run(expanded):
+        assert len(said) == len(ALL_REDUCES)
+        assert all("has strides (0, 1), required is a place" in message for message in said)
+
+
 def refusals(rank, size):
     said = []
     for call in (

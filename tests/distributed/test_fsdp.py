@@ -206,6 +206,93 @@ def test_gradients_of_several_passes_add_up() -> None:
         assert largest_difference(twice, once).is_rounding(num_terms=NUM_SAMPLES)
 
 
+def evaluated_between(rank, size):
+    """What the model computes before and after a step, with an evaluation before the step."""
+    module = model()
+    training = prepare("zero3", module, [module[0]], learning_rate=LEARNING_RATE)
+    inputs, targets = batch(torch.float64)
+    mse_loss(module(inputs), targets).backward()
+    with torch.no_grad():
+        before = module(inputs)  # the root stays whole: no backward pass frees it
+        training.optimizer.step()
+        after = module(inputs)
+    training.optimizer.step()
+    return before, after, training.read()
+
+
+def test_an_evaluation_before_the_step_leaves_nothing_stale() -> None:
+    """Oracle: one process that does the same; its own output before the step is the twin."""
+    module = model()
+    optimizer = torch.optim.AdamW(module.parameters(), lr=LEARNING_RATE)
+    inputs, targets = batch(torch.float64)
+    mse_loss(module(inputs), targets).backward()
+    expected_before = module(inputs).detach()
+    optimizer.step()
+    expected = {"y": module(inputs).detach()}
+    optimizer.step()
+    parameters = {name: param.detach() for name, param in module.named_parameters()}
+    for before, after, read in run(evaluated_between, 3):
+        assert largest_difference({"y": before}, {"y": expected_before}).is_rounding(NUM_SAMPLES)
+        assert largest_difference({"y": after}, expected).is_rounding(NUM_SAMPLES)
+        assert largest_difference({"y": before}, expected).in_epsilons > 1e6
+        assert largest_difference(read, parameters).is_rounding(NUM_SAMPLES)
+
+
+class Offset(nn.Module):
+    """A parameter without elements, which adds nothing."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Parameter(torch.zeros(0, 5, dtype=torch.float64))
+
+    def forward(self, x):
+        return x + self.rows.sum(0)
+
+
+def with_nothing(rank, size):
+    module = nn.Sequential(model(), Offset())
+    training = prepare("zero3", module, list(module), learning_rate=LEARNING_RATE)
+    inputs, targets = (part.chunk(size)[rank] for part in batch(torch.float64))
+    for _ in range(NUM_STEPS):
+        training.step(mse_loss(module(inputs), targets))
+    found = {name.removeprefix("0."): param for name, param in training.read().items()}
+    return found.pop("1.rows").shape, found
+
+
+def test_a_unit_without_elements_changes_nothing() -> None:
+    for shape, found in run(with_nothing, 3):
+        assert shape == (0, 5)
+        assert largest_difference(found, alone(torch.float64)).is_rounding(NUM_SAMPLES)
+
+
+def refused(rank, size, inner):
+    """What is refused, and whether the other unit's parameters still hold their values."""
+    module = model()
+    module[2].weight.requires_grad_(False)
+    try:
+        shard_by_hand(module, [module[index] for index in inner])
+    except ValueError as error:
+        return str(error), torch.equal(module[0].weight, model()[0].weight)
+
+
+@pytest.mark.parametrize(
+    ("inner", "reason"),
+    [((0, 2), "don't require a gradient"), ((0, 1), "got no parameters"), ((0, 0), "one unit")],
+)
+def test_a_refusal_changes_nothing(inner, reason) -> None:
+    for message, is_untouched in run(refused, 2, args=(inner,)):
+        assert reason in message
+        assert is_untouched
+
+
+def unused_in_the_last_step(rank, size):
+    """No forward pass follows that would notice."""
+    module = model()
+    module[0].spare = nn.Parameter(torch.zeros(3, dtype=torch.float64))
+    training = prepare("zero3", module, [module[0]])
+    training.step(module(batch(torch.float64)[0]).sum())
+
+
 def unused_parameter(rank, size):
     module = model()
     module[0].spare = nn.Parameter(torch.zeros(3, dtype=torch.float64))
@@ -247,6 +334,7 @@ def outsider(rank, size):
     [
         (outsider, "this rank is not in the group"),
         (unused_parameter, "gradients for 2 of 3 parameters"),
+        (unused_in_the_last_step, "gradients for 2 of 3 parameters"),
         (overlapping, "one unit each"),
         (shared, r"0\.weight and 1\.weight are one parameter"),
         (frozen, "don't require a gradient"),

@@ -73,6 +73,26 @@ def test_a_step_without_its_last_action_is_not_one_process(reference):
     assert not largest_difference(ours, reference[0]).is_rounding(shared.NUM_TERMS)
 
 
+def test_micro_batches_that_dont_fit_the_orders_are_refused():
+    def misfits(rank, world_size):
+        orders, _ = make_orders("1f1b", world_size, 2)
+        stages = shared.my_stages(rank, orders, world_size)
+        pipeline = Pipeline(stages, orders, width=shared.WIDTH, loss_fn=shared.loss_fn)
+        said = []
+        for sizes in ([8], [4, 2, 2], [8, 0]):
+            parts = [tensor.split(sizes) for tensor in shared.batch()]
+            try:
+                pipeline.step(list(zip(*parts, strict=True)))
+            except ValueError as error:
+                said.append(str(error))
+        return said
+
+    for said in run(misfits):
+        sizes = "[8]", "[4, 2, 2]", "[8, 0]"
+        assert all(of in message for of, message in zip(sizes, said, strict=True))
+        assert all("required are 2 of at least one" in message for message in said)
+
+
 def test_a_rank_with_other_stages_than_its_orders_say_is_refused():
     def exchanged(rank, world_size):
         orders, _ = make_orders("gpipe", world_size, 2)

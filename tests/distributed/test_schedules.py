@@ -120,7 +120,7 @@ def test_numbers_that_cannot_work_are_refused(arguments, complaint):
         simulate(schedule, stages, micro_batches, **options)
 
 
-@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True])
+@pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, "1", None, True, 10**400])
 @pytest.mark.parametrize("name", ["forward", "backward"])
 def test_times_that_are_no_times_are_refused(name, value):
     with pytest.raises(ScheduleError, match=f"{name} is .*, required is a finite number above 0"):
@@ -136,6 +136,15 @@ def test_halves_and_sends_that_are_no_times_are_refused():
         ScheduleError, match=r"send is -0\.5, required is a finite number 0 or more"
     ):
         simulate("zbv", 2, 4, send=-0.5)
+
+
+@pytest.mark.parametrize(
+    "costs", [{"forward": 1e308}, {"send": 1e17}, {"forward": 5e-324, "backward": 5e-324}]
+)
+def test_times_that_cannot_be_added_up_are_refused(costs):
+    assert simulate("zbv", 2, 4, send=1e6).ideal_time == pytest.approx(12)  # the control
+    with pytest.raises(ScheduleError, match="can't be added up, required are times of similar"):
+        simulate("zbv", 2, 4, **costs)
 
 
 def test_rounds_that_micro_batches_do_fill_are_taken():

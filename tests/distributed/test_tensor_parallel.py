@@ -6,13 +6,15 @@ order and equality is bitwise; one test uses other values, and says how far they
 
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
 from fuseshard.distributed.equivalence import largest_difference
-from fuseshard.distributed.launcher import run
+from fuseshard.distributed.launcher import DistributedError, run
 from fuseshard.distributed.meter import CommMeter
 from fuseshard.distributed.tensor.placements import even_ranges
+from fuseshard.distributed.tensor.sequence import scatter_sequence
 from fuseshard.distributed.tensor_parallel import (
     ColumnParallelLinear,
     RowParallelLinear,
@@ -243,3 +245,38 @@ def test_a_layer_without_bias_and_one_rank_alone_work():
         return torch.equal(column(x), functional.linear(x, whole.weight)), column.bias
 
     assert run(alone, 1) == [(True, None)]
+
+
+def test_a_frozen_layer_stays_frozen():
+    def frozen(rank, size):
+        whole = nn.Linear(5, 7)
+        whole.weight.requires_grad_(False)
+        split = ColumnParallelLinear(whole), RowParallelLinear(whole)
+        return [[param.requires_grad for param in layer.parameters()] for layer in split]
+
+    assert run(frozen, 3) == [[[False, True], [False, True]]] * 3
+
+
+def uneven(rank, size):
+    scatter_to_group(torch.ones(2, 10))
+
+
+def uneven_tokens(rank, size):
+    scatter_sequence(torch.ones(2, 10, 3))
+
+
+def outsider(rank, size):
+    ColumnParallelLinear(nn.Linear(8, 8), dist.new_group([0]))
+
+
+@pytest.mark.parametrize(
+    ("worker", "reason"),
+    [
+        (uneven, "dim -1 of x has 10 elements, must be a multiple of the 4 ranks"),
+        (uneven_tokens, "dim 1 of x has 10 elements, must be a multiple of the 4 ranks"),
+        (outsider, "this rank is not in the group"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_sent(worker, reason):
+    with pytest.raises(DistributedError, match=reason):
+        run(worker, 4)

@@ -25,7 +25,7 @@ def ring_all_reduce(tensor: torch.Tensor, group: Group = None) -> None:
         group: ranks that take part; None means all.
 
     Raises:
-        ValueError: this rank isn't in the group.
+        ValueError: this rank isn't in the group, or elements of the tensor share their place.
 
     Communicates:
         2 (N - 1) chunks sent to the right neighbour, see `all_reduce_bytes`.
@@ -34,7 +34,7 @@ def ring_all_reduce(tensor: torch.Tensor, group: Group = None) -> None:
         Patarasuk and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002.
     """
     size, rank = _place("ring_all_reduce", group)
-    flat = tensor.detach().contiguous().view(-1)  # a copy where the strides have gaps
+    flat = _flat("ring_all_reduce", tensor)  # a copy where the strides have gaps
     chunks = flat.tensor_split(size)
     for step in range(size - 1):
         received = torch.empty_like(chunks[(rank - step - 1) % size])
@@ -111,7 +111,7 @@ def tree_all_reduce(tensor: torch.Tensor, group: Group = None) -> None:
         group: ranks that take part; None means all.
 
     Raises:
-        ValueError: this rank isn't in the group.
+        ValueError: this rank isn't in the group, or elements of the tensor share their place.
 
     Communicates:
         2 (N - 1) tensors sent by all ranks together, see `tree_all_reduce_bytes`.
@@ -120,7 +120,7 @@ def tree_all_reduce(tensor: torch.Tensor, group: Group = None) -> None:
         Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521.
     """
     size, rank = _place("tree_all_reduce", group)
-    flat = tensor.detach().contiguous().view(-1)
+    flat = _flat("tree_all_reduce", tensor)
     received = torch.empty_like(flat)
     distances = list(_powers_of_two(size))
     for distance in distances:  # up to rank 0
@@ -151,7 +151,7 @@ def recursive_doubling_all_reduce(tensor: torch.Tensor, group: Group = None) -> 
         group: ranks that take part; None means all.
 
     Raises:
-        ValueError: this rank isn't in the group.
+        ValueError: this rank isn't in the group, or elements of the tensor share their place.
 
     Communicates:
         P log2(P) + 2 (N - P) tensors sent by all ranks together, see
@@ -161,7 +161,7 @@ def recursive_doubling_all_reduce(tensor: torch.Tensor, group: Group = None) -> 
         Thakur, Rabenseifner and Gropp 2005, doi:10.1177/1094342005051521.
     """
     size, rank = _place("recursive_doubling_all_reduce", group)
-    flat = tensor.detach().contiguous().view(-1)
+    flat = _flat("recursive_doubling_all_reduce", tensor)
     received = torch.empty_like(flat)
     power = 1 << (size.bit_length() - 1)  # P
     if rank >= power:
@@ -211,6 +211,18 @@ def _check_parts(
             f"{name}: output has strides {written.stride()}, required is a contiguous tensor "
             "(it is written as one run of elements); pass torch.empty(...) and copy"
         )
+
+
+def _flat(name: str, tensor: torch.Tensor) -> torch.Tensor:
+    """All elements in one run: the tensor's own memory, or a copy where its strides have gaps."""
+    dims = zip(tensor.shape, tensor.stride(), strict=True)
+    if any(length > 1 and stride == 0 for length, stride in dims):
+        raise ValueError(
+            f"{name}: the tensor of shape {tuple(tensor.shape)} has strides {tensor.stride()}, "
+            "required is a place in memory for each element (the sums are written there); call "
+            "it on tensor.contiguous()"
+        )
+    return tensor.detach().contiguous().view(-1)
 
 
 def _put_back(flat: torch.Tensor, tensor: torch.Tensor) -> None:

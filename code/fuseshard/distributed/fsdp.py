@@ -20,14 +20,14 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from fuseshard.distributed.zero.flat import FlatParameters
+from fuseshard.distributed.zero.flat import FlatParameters, cut_in_units
 
 
 class ShardedUnit:
     """One module's parameters as a shard, and the hooks that make them whole in time.
 
     Args:
-        module: its forward and backward passes are what the unit must be whole for.
+        module: its passes are what the unit must be whole for; returns a tensor or a tuple.
         params: the unit's parameters; equal on all ranks, as nothing here makes them so.
         group: ranks that share them; None means all.
         reshard_after_forward: free the parameters after the forward pass, and gather them again
@@ -52,7 +52,7 @@ class ShardedUnit:
         self.shard = nn.Parameter(self.flat.own.clone())
         """[Q], what this rank keeps and trains; its gradient is that of the average loss"""
         self.flat.free()
-        self._num_ready = 0
+        self._num_ready, self._gathered = 0, -1
         module.register_forward_pre_hook(self._before_forward)
         if reshard_after_forward:
             module.register_forward_hook(self._after_forward)
@@ -61,17 +61,27 @@ class ShardedUnit:
             param.register_post_accumulate_grad_hook(self._gradient_ready)
 
     def gather(self) -> None:
-        """Make the parameters whole, if they aren't."""
-        if not self.flat.is_whole:
+        """Make the parameters whole, if they aren't, or were before the optimizer's last step."""
+        written = self.shard._version  # counts writes; private, in 2.11 and 2.13
+        if not self.flat.is_whole or self._gathered != written:
             self.flat.gather(self.shard)  # sends (N - 1)/N of the unit
+            self._gathered = written
 
-    def _before_forward(self, *_: object) -> None:
+    def check_reduced(self) -> None:
+        """Refuse to go on with a unit that the last backward pass left half done.
+
+        Raises:
+            RuntimeError: some of its gradients are there, and not all.
+        """
         if self._num_ready:
             raise RuntimeError(
                 f"ShardedUnit: the last backward pass left gradients for {self._num_ready} of "
                 f"{len(self.flat.params)} parameters, required are all (a unit is reduced as a "
                 "whole); use every parameter of a unit in each step, or make it smaller"
             )
+
+    def _before_forward(self, *_: object) -> None:
+        self.check_reduced()
         self.gather()
 
     def _after_forward(self, *_: object) -> None:
@@ -106,7 +116,8 @@ def shard_by_hand(
     ```
 
     Args:
-        model: equal on all ranks; its parameters lose their values outside its passes.
+        model: equal on all ranks, which must use the same units in the same order in each step;
+            its parameters lose their values outside its passes.
         inner: modules inside it, none within another.
         group: ranks that share it; None means all.
         reshard_after_forward: for all units; None means True for inner modules and False for what
@@ -116,31 +127,19 @@ def shard_by_hand(
         one unit an inner module, in order, then the one of the model itself, if anything is left.
 
     Raises:
-        ValueError: inner modules overlap, aren't in the model, or share parameters.
+        ValueError: inner modules overlap, aren't in the model or share parameters, or a unit's
+            parameters can't share a buffer, see `FlatParameters`; nothing was changed.
 
     Communicates:
         nothing yet.
     """
-    rest = dict.fromkeys(model.parameters())
     _check_shared(model)
-    owned = []
-    for module in inner:
-        params = list(module.parameters())
-        if any(param not in rest for param in params):
-            raise ValueError(
-                f"shard_by_hand: a parameter of an inner {type(module).__name__} is in another "
-                "unit or not in the model, required is one unit each (it would be freed twice); "
-                "pass modules of the model, none within another"
-            )
-        for param in params:
-            del rest[param]
-        owned.append((module, params, reshard_after_forward is not False))
-    if rest:
-        owned.append((model, list(rest), reshard_after_forward is True))
-    return [
-        ShardedUnit(module, params, group, reshard_after_forward=reshard)
-        for module, params, reshard in owned
-    ]
+    units = []
+    for module, params in cut_in_units(model, inner, group):
+        default = module is not model
+        reshard = default if reshard_after_forward is None else reshard_after_forward
+        units.append(ShardedUnit(module, params, group, reshard_after_forward=reshard))
+    return units
 
 
 @contextmanager
@@ -151,10 +150,10 @@ def whole(units: Sequence[ShardedUnit]) -> Iterator[None]:
         units: of one model; all ranks must enter.
 
     Communicates:
-        one all-gather a unit that isn't whole.
+        one all-gather a unit that isn't whole, or was before the optimizer's last step.
     """
     gathered = [unit for unit in units if not unit.flat.is_whole]
-    for unit in gathered:
+    for unit in units:
         unit.gather()
     try:
         yield

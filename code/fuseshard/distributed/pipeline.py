@@ -66,7 +66,9 @@ class Pipeline:
             )
         self.stages, self.order = stages, orders[self.rank]
         self.width, self.loss_fn, self.group = width, loss_fn, group
-        self.dtype = next(param.dtype for stage in stages.values() for param in stage.parameters())
+        self.num_micro_batches = 1 + max(a.micro_batch for order in orders for a in order)
+        params = (param for stage in stages.values() for param in stage.parameters())
+        self.dtype = next((param.dtype for param in params), torch.get_default_dtype())
 
     def step(self, micro_batches: Sequence[MicroBatch]) -> StepRecord:
         """Carry out this rank's order; gradients of the batch's mean loss end up in `.grad`.
@@ -75,10 +77,20 @@ class Pipeline:
             micro_batches: m of them, the same on all ranks; the first stage reads the inputs, the
                 last one the targets, and all of them the shapes.
 
+        Raises:
+            ValueError: there are more or fewer than the orders say, or one has no sequence.
+
         Communicates:
             for each micro-batch and each pair of neighbouring stages on different ranks one
             activation forward and one gradient back, B T D elements each; see `Timeline.messages`.
         """
+        lengths = [len(inputs) for inputs, _ in micro_batches]
+        if len(lengths) != self.num_micro_batches or not all(lengths):
+            raise ValueError(
+                f"Pipeline.step: got micro-batches of {lengths} sequences, required are "
+                f"{self.num_micro_batches} of at least one (so many the orders name; gradients "
+                "would lack what they leave out); cut the batch differently, or drop it"
+            )
         step = Step(self, micro_batches)
         with weights_owed(nn.ModuleList(self.stages.values())) as step.fresh:
             for action in self.order:

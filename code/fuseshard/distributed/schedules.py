@@ -113,13 +113,14 @@ def read_schedule(table: str, *, costs: Costs | None = None, name: str = "own") 
 def _timeline(
     name: str, orders: Orders, costs: Costs, *, chunks: int, num_micro_batches: int
 ) -> Timeline:
+    durations = costs.of_stage(chunks)
     times = times_of(
         orders,
-        durations=costs.of_stage(chunks),
+        durations=durations,
         send=costs.send,
         num_micro_batches=num_micro_batches,
     )
-    return Timeline(
+    timeline = Timeline(
         schedule=name,
         stages=len(orders),
         chunks=chunks,
@@ -128,3 +129,9 @@ def _timeline(
         starts=times.starts,
         ends=times.ends,
     )
+    if not min(durations.values()) > 1e-9 * timeline.total_time:
+        raise ScheduleError(
+            f"simulate: {costs} can't be added up, required are times of similar size (a float "
+            "keeps 16 digits, so the small ones got lost); use another unit, or drop the extreme"
+        )
+    return timeline

@@ -12,6 +12,7 @@ be put together. (nn.Linear stores W transposed: its rows are the columns above.
 """
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
-from fuseshard.distributed.tensor.assemble import take
+from fuseshard.distributed.tensor.assemble import take_parameter
 from fuseshard.distributed.tensor.exchange import Group, all_gathered, all_reduced, own_piece
 from fuseshard.distributed.tensor.placements import Ranges, own_ranges
 
@@ -84,6 +85,9 @@ def scatter_to_group(x: torch.Tensor, group: Group = None) -> torch.Tensor:
         x: [..., I], equal on all ranks; N divides I.
         group: ranks that take part; None means all.
 
+    Raises:
+        ValueError: N doesn't divide I.
+
     Communicates:
         forward nothing; backward one all-gather of x's size, see `all_gather_bytes`.
     """
@@ -113,8 +117,8 @@ class ColumnParallelLinear(nn.Module):
         self.group, self.enter = group, enter
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         mine = own_ranges(ranges, linear.out_features, rank, size)
-        self.weight = nn.Parameter(take(linear.weight, 0, mine))
-        self.bias = None if linear.bias is None else nn.Parameter(take(linear.bias, 0, mine))
+        self.weight = take_parameter(linear.weight, 0, mine)
+        self.bias = None if linear.bias is None else take_parameter(linear.bias, 0, mine)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Compute this rank's outputs."""
@@ -144,8 +148,8 @@ class RowParallelLinear(nn.Module):
         self.group, self.leave = group, leave
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         mine = own_ranges(ranges, linear.in_features, rank, size)
-        self.weight = nn.Parameter(take(linear.weight, 1, mine))
-        self.bias = None if linear.bias is None else nn.Parameter(linear.bias.detach().clone())
+        self.weight = take_parameter(linear.weight, 1, mine)
+        self.bias = deepcopy(linear.bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Add the ranks' terms, then the bias: before, it would be added N times."""

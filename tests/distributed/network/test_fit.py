@@ -85,8 +85,9 @@ def test_too_little_data_is_refused(change, complaint):
 
 
 def test_times_that_cant_be_are_refused():
-    with pytest.raises(ValueError, match="0 s or less"):
-        fit_link(times(lambda index, n, t: 0.0))
+    for impossible in (0.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="0 s or less or one that isn't finite"):
+            fit_link(times(lambda index, n, t, second=impossible: second))
     good = times(lambda index, n, t: t)
     for rows in (good.adding_rounds_s[:-1], ((1.0,),) * 12):
         changed = LinkTimes(**{**vars(good), "adding_rounds_s": rows})

@@ -1,6 +1,7 @@
 """Predictions. Oracle: every message of every algorithm, played with a clock a rank. No ranks."""
 
 import dataclasses
+import math
 
 import pytest
 
@@ -123,7 +124,9 @@ def test_an_interval_stays_above_zero_and_holds_its_number():
     assert (predicted.low, predicted.value, predicted.high) == (4.0, 10.0, 20.0)
 
 
-@pytest.mark.parametrize(("num_bytes", "size"), [(-1, 2), (4, 0)])
+@pytest.mark.parametrize(
+    ("num_bytes", "size"), [(-1, 2), (4, 0), (math.nan, 2), (math.inf, 1), (4, 2.5)]
+)
 def test_what_counts_nothing_is_refused(link, num_bytes, size):
     for formula in (*predict.PREDICTED.values(), predict.predict_ring_all_gather):
         with pytest.raises(ValueError, match="at least 1 rank and 0 bytes"):
@@ -131,8 +134,9 @@ def test_what_counts_nothing_is_refused(link, num_bytes, size):
 
 
 def test_a_crossing_that_isnt_there_is_refused(link):
-    with pytest.raises(ValueError, match="world_size is 1"):
-        predict.ring_beats_tree_from_bytes(link, 1)
+    for size in (1, 2.5):
+        with pytest.raises(ValueError, match=f"world_size is {size}"):
+            predict.ring_beats_tree_from_bytes(link, size)
     free = Estimate(value=0.0, low=0.0, high=0.0)
     with pytest.raises(ValueError, match=r"a byte costs 0\.0 s"):
         predict.ring_beats_tree_from_bytes(Link(alpha_s=link.alpha_s, beta_s_per_byte=free), 8)

@@ -75,3 +75,9 @@ def test_another_loss_gives_other_gradients(reference):
 def test_a_schedule_that_torch_lacks_is_refused(name):
     with pytest.raises(ValueError, match=f"name is '{name}', required is one of gpipe, 1f1b"):
         make_library_schedule(name, [], 4, shared.loss_fn)
+
+
+@pytest.mark.parametrize(("name", "stages"), [("gpipe", 2), ("zb_h1", 2), ("zbv", 1), ("1f1b", 0)])
+def test_stages_that_a_schedule_would_leave_out_are_refused(name, stages):
+    with pytest.raises(ValueError, match=f"got {stages} stages for {name}, required are"):
+        make_library_schedule(name, [None] * stages, 8, shared.loss_fn)

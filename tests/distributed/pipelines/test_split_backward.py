@@ -68,3 +68,48 @@ def test_layers_are_as_before_when_the_context_closes(error):
     assert "forward" not in vars(layer)
     layer(torch.ones(1, 2)).sum().backward()
     assert layer.weight.grad is not None
+
+
+def test_gradients_paid_later_keep_nothing_alive():
+    cut = model()
+    with weights_owed(cut) as owed:
+        cut(batches()[0].requires_grad_()).square().sum().backward()
+    for pay in owed:
+        pay()
+    assert all(param.grad.grad_fn is None for param in cut.parameters())
+
+
+@pytest.mark.parametrize("frozen", ["weight", "bias"])
+def test_a_frozen_parameter_gets_no_gradient(frozen):
+    layer = nn.Linear(3, 2)
+    getattr(layer, frozen).requires_grad_(False)
+    with weights_owed(layer) as owed:
+        layer(torch.ones(4, 3)).sum().backward()  # as on the first layer, x needs no gradient
+    for pay in owed:
+        pay()
+    trained = "bias" if frozen == "weight" else "weight"
+    assert getattr(layer, frozen).grad is None
+    assert getattr(layer, trained).grad.unique().tolist() == [4.0]
+
+
+def test_a_context_within_another_leaves_that_one_open():
+    layer, x = nn.Linear(3, 2), torch.ones(4, 3)
+    with weights_owed(layer) as outer:
+        with weights_owed(layer) as inner:
+            layer(x).sum().backward()
+        layer(x).sum().backward()
+    assert (len(inner), len(outer)) == (1, 1)
+    assert "forward" not in vars(layer)
+
+
+def test_a_layer_with_a_forward_of_its_own_keeps_it():
+    class Doubled(nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    layer, x = Doubled(3, 2), torch.ones(4, 3)
+    with weights_owed(layer) as owed:
+        assert torch.equal(layer(x), layer.forward(x))
+        layer(x).sum().backward()
+    assert not owed
+    assert layer.weight.grad.unique().tolist() == [8.0]

@@ -13,6 +13,19 @@ def trials():
     return time_steps(CHUNKS, 4, num_rounds=1)
 
 
+@pytest.mark.parametrize(
+    ("chunks", "num_rounds", "complaint"),
+    [
+        ({"naive": 1, "other": 1}, 1, "schedule is 'other'"),
+        ({"interleaved_1f1b": 5}, 1, "5 stages on each of 2 ranks, required are at most 8"),
+        ({"naive": 1}, 0, "num_rounds is 0"),
+    ],
+)
+def test_what_cannot_be_timed_is_refused_before_anything_starts(chunks, num_rounds, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        time_steps(chunks, 4, num_rounds=num_rounds)
+
+
 def test_each_schedule_runs_by_hand_and_where_torch_has_it_by_the_library(trials):
     runners = {name: [trial.runner for trial in own] for name, own in trials.items()}
     assert runners == {

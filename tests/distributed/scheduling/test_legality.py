@@ -4,7 +4,7 @@ import pytest
 
 from fuseshard.distributed.scheduling.catalog import SCHEDULES, make_orders
 from fuseshard.distributed.scheduling.legality import check_orders
-from fuseshard.distributed.scheduling.records import ScheduleError
+from fuseshard.distributed.scheduling.records import Action, ScheduleError
 from fuseshard.distributed.scheduling.text import parse_orders
 
 
@@ -41,3 +41,11 @@ def test_a_fault_is_named(table, complaint):
 def test_a_rank_without_work_is_refused(orders):
     with pytest.raises(ScheduleError, match="at least one action on each"):
         check_orders(orders)
+
+
+@pytest.mark.parametrize("stranger", ["F0", ("F", 0, 0), Action("X", 0, 0), Action("F", 0, 0.0)])
+def test_what_is_no_action_is_refused(stranger):
+    backward = Action("B", 0, 0)
+    check_orders(((Action("F", 0, 0), backward),))  # the control
+    with pytest.raises(ScheduleError, match=r"rank 0 has .* required is an Action"):
+        check_orders(((stranger, backward),))

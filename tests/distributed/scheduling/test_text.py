@@ -28,11 +28,22 @@ def test_comments_dots_and_blank_lines_dont_count():
     assert parse_orders("\n# head\nF0 . .. B0  # rank 0\n\n") == parse_orders("F0 B0")
 
 
-@pytest.mark.parametrize("text", ["0X0", "F", "0F-1", "F0,B0", "f0", "0F0x", "F٣"])
+@pytest.mark.parametrize("text", ["0X0", "F", "0F-1", "F0,B0", "f0", "0F0x", "F٣", "F" + "9" * 99])
 def test_what_is_no_action_is_named(text):
     with pytest.raises(ScheduleError, match="rank 1 has") as caught:
         parse_orders(f"F0 B0\n{text}")
     assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(("table", "rank"), [("F0 B0\n. .\nF0 B0", 1), ("...\nF0 B0", 0)])
+def test_a_rank_that_only_waits_is_refused(table, rank):
+    with pytest.raises(ScheduleError, match=f"rank {rank} has only dots"):
+        parse_orders(table)
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(ScheduleError, match="the table is a NoneType, required is text"):
+        parse_orders(None)
 
 
 @pytest.mark.parametrize("table", ["", "\n\n", "# nothing", ". ."])

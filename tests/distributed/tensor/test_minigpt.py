@@ -207,3 +207,34 @@ def test_a_sequence_that_the_ranks_cant_share_is_refused():
 
     with pytest.raises(DistributedError, match="sequence_length is 7, must be a multiple of tp_d"):
         run(odd, 2)
+
+
+def outside(rank, size, place):
+    """torch's own model raises an IndexError for either."""
+    model = TensorParallelMiniGPT(MiniGPT(CONFIG))
+    tokens, targets = (part.clone() for part in batch())
+    (tokens if place == "tokens" else targets)[0, 1] = CONFIG.vocabulary
+    model.loss(model(tokens), targets)
+
+
+def tied(rank, size, is_library):
+    model = MiniGPT(CONFIG)
+    model.head.weight = model.token_embedding.weight
+    if is_library:
+        parallelize_minigpt(model, init_device_mesh("cpu", (size,)))
+    else:
+        TensorParallelMiniGPT(model)
+
+
+@pytest.mark.parametrize(
+    ("worker", "arg", "reason"),
+    [
+        (outside, "tokens", f"tokens holds {CONFIG.vocabulary}, must be token numbers from 0"),
+        (outside, "targets", f"targets holds {CONFIG.vocabulary}, must be token numbers from 0"),
+        (tied, False, "token_embedding.weight and head.weight are one parameter"),
+        (tied, True, "token_embedding.weight and head.weight are one parameter"),
+    ],
+)
+def test_what_would_be_wrong_in_silence_is_refused(worker, arg, reason):
+    with pytest.raises(DistributedError, match=reason):
+        run(worker, 2, args=(arg,))

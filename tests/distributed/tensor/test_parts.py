@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from fuseshard.distributed.launcher import run
 from fuseshard.distributed.meter import CommMeter
+from fuseshard.distributed.tensor.assemble import check_untied, take_parameter
 from fuseshard.distributed.tensor.placements import even_ranges
 from fuseshard.distributed.tensor.saved import SavedBytes
 from fuseshard.distributed.tensor.sequence import (
@@ -20,6 +21,7 @@ from fuseshard.distributed.tensor.sequence import (
 )
 from fuseshard.distributed.tensor.vocabulary import (
     VocabularyParallelEmbedding,
+    check_tokens,
     vocabulary_parallel_cross_entropy,
 )
 from fuseshard.distributed.tensor_parallel import ColumnParallelLinear
@@ -158,6 +160,45 @@ def test_a_negative_target_is_refused_before_anything_is_sent():
     targets = torch.tensor([[3, -100]])
     with pytest.raises(ValueError, match="targets holds -100, must be token numbers from 0 on"):
         vocabulary_parallel_cross_entropy(torch.zeros(1, 2, 5), targets, 0)
+
+
+def test_tokens_outside_the_vocabulary_are_refused():
+    """torch's embedding and loss raise an IndexError; here each rank would add zeros."""
+    check_tokens("tokens", tokens(), VOCABULARY)
+    check_tokens("tokens", torch.empty(0, 3, dtype=torch.int64), VOCABULARY)
+    for wrong in (VOCABULARY, -1):
+        reason = rf"tokens holds {wrong}, must be token numbers from 0 to 10"
+        with pytest.raises(ValueError, match=reason):
+            check_tokens("tokens", torch.tensor([[3, wrong]]), VOCABULARY)
+
+
+@pytest.mark.parametrize("option", [{"padding_idx": 2}, {"max_norm": 1.0}])
+def test_an_embedding_with_rules_of_its_own_is_refused(option):
+    with pytest.raises(ValueError, match="without padding_idx and max_norm"):
+        VocabularyParallelEmbedding(nn.Embedding(VOCABULARY, WIDTH, **option))
+
+
+def test_gradients_of_no_replicas_need_no_sum():
+    """Without a process group a collective would raise."""
+    frozen = nn.Parameter(torch.zeros(2), requires_grad=False)
+    reduce_replicated_gradients([frozen])
+    assert frozen.grad is None
+
+
+def test_tied_parameters_are_named():
+    layers = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    check_untied(layers)
+    layers[1].weight = layers[0].weight
+    with pytest.raises(ValueError, match=r"0\.weight and 1\.weight are one parameter"):
+        check_untied(layers)
+
+
+def test_a_part_of_a_frozen_parameter_is_frozen():
+    for is_trained in (True, False):
+        whole = nn.Parameter(draw(5, 3, seed=80), requires_grad=is_trained)
+        part = take_parameter(whole, 0, ((1, 3),))
+        assert torch.equal(part, whole[1:3])
+        assert part.requires_grad == is_trained
 
 
 @pytest.mark.ranks

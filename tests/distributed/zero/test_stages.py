@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.functional import mse_loss
 
 from fuseshard.distributed.equivalence import largest_difference
-from fuseshard.distributed.launcher import run
+from fuseshard.distributed.launcher import DistributedError, run
 from fuseshard.distributed.meter import CommMeter
 from fuseshard.distributed.traffic import all_gather_bytes, reduce_scatter_bytes
 from fuseshard.distributed.zero.stages import update_by_hand
@@ -111,3 +111,29 @@ def kept(rank, size, is_eager):
 def test_stage_1_keeps_whole_gradients_and_stage_2_a_shard() -> None:
     assert run(kept, 3, args=(False,)) == [(174, [None, None], True)] * 3
     assert run(kept, 3, args=(True,)) == [(0, [35, 24], True)] * 3
+
+
+def overlapping(rank, size):
+    module = model()
+    update_by_hand(module, [module[0], module[0]], is_eager=True)
+
+
+def elsewhere(rank, size):
+    update_by_hand(model(), [nn.Linear(2, 3)], is_eager=True)
+
+
+def empty(rank, size):
+    update_by_hand(nn.Tanh(), [], is_eager=False)
+
+
+@pytest.mark.parametrize(
+    ("worker", "reason"),
+    [
+        (overlapping, "ValueError: cut_in_units: .* in another unit"),
+        (elsewhere, "ValueError: cut_in_units: .* not in the model"),
+        (empty, "ValueError: FlatParameters: got no parameters"),
+    ],
+)
+def test_what_cannot_work_is_refused(worker, reason) -> None:
+    with pytest.raises(DistributedError, match=reason):
+        run(worker, 2)

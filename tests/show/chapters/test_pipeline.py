@@ -176,15 +176,6 @@ def test_schedules_are_compared_on_three_bases():
     assert numbers[1] == pytest.approx([2, 6.25, 100 / 17, 0, 4, 32])
 
 
-def test_the_trade_figure_leaves_naive_out_and_says_what_it_draws():
-    timelines = [simulate(name, 4, 8) for name in ("naive", "gpipe", "1f1b", "zb_h1")]
-    figure = tables.trade_figure(timelines)
-    whole, cut = figure.figure["data"]
-    assert (whole["x"], whole["y"]) == ([8, 4], [37.5, 37.5])
-    assert (cut["x"], cut["y"]) == ([4], [12.5])
-    assert "is 37.5 % with the backward pass in one piece, and 12.5 %" in str(figure.caption)
-
-
 def test_differences_are_judged_over_all_who_ran_a_schedule():
     found = {
         "gpipe": {"by hand": Apart(3.0), "library": Apart(12.0)},

@@ -1,5 +1,6 @@
 """The line through a link's times, alpha + beta S, with intervals. No torch here."""
 
+import math
 from collections.abc import Sequence
 
 from fuseshard.distributed.network.records import Estimate, Link, LinkTimes
@@ -87,8 +88,8 @@ def _check(times: LinkTimes) -> None:
             "fit_link: the rounds differ in their number of times, required is one a size for the "
             "messages and one for the additions (they are paired); pass one measurement's record"
         )
-    if min(min(round_s) for round_s in every) <= 0:
+    if not all(0 < second < math.inf for round_s in every for second in round_s):
         raise ValueError(
-            "fit_link: got a time of 0 s or less, required are positive ones (errors are taken "
-            "relative to them); time more messages"
+            "fit_link: got a time of 0 s or less or one that isn't finite, required are positive "
+            "ones (errors are taken relative to them); time more messages"
         )

@@ -133,7 +133,8 @@ def _check(pattern: str, sizes_bytes: Sequence[int], num_rounds: int, repeats: i
             f"measure_link: pattern is {pattern!r}, required is one of {', '.join(_PATTERNS)} "
             "(they are timed differently); pass one of them"
         )
-    if len(set(sizes_bytes)) < MIN_SIZES or min(sizes_bytes, default=0) < 1:
+    are_sizes = all(isinstance(size, int) and size >= 1 for size in sizes_bytes)
+    if len(set(sizes_bytes)) < MIN_SIZES or not are_sizes:
         raise ValueError(
             f"measure_link: sizes_bytes is {tuple(sizes_bytes)}, required are at least "
             f"{MIN_SIZES} different sizes of at least 1 byte (two points fit any line, and an "

@@ -5,6 +5,7 @@ A message takes alpha + beta S, and adding it to one's own gamma S. Assumed: eve
 message and receives one at a time, and no pair of ranks slows another.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -115,7 +116,7 @@ def ring_beats_tree_from_bytes(link: Link, world_size: int) -> float:
         ValueError: there is only one rank, or the link's bytes cost nothing.
     """
     per_byte = 2 * max(0.0, link.beta_s_per_byte.value) + max(0.0, link.gamma_s_per_byte.value)
-    if world_size < 2 or per_byte == 0:
+    if not isinstance(world_size, int) or world_size < 2 or per_byte == 0:
         raise ValueError(
             f"ring_beats_tree_from_bytes: world_size is {world_size} and a byte costs {per_byte} "
             "s, required are at least 2 ranks and a cost above 0 (else the two lines never "
@@ -153,7 +154,8 @@ def _cost(link: Link, num_messages: int, message_bytes: float, num_added: int) -
 
 
 def _check(name: str, payload_bytes: float, world_size: int) -> None:
-    if world_size < 1 or payload_bytes < 0:
+    is_count = isinstance(world_size, int) and world_size >= 1
+    if not is_count or not 0 <= payload_bytes < math.inf:
         raise ValueError(
             f"{name}: world_size is {world_size} and payload_bytes {payload_bytes}, required are "
             "at least 1 rank and 0 bytes (they count things); pass the size of the group and "

@@ -101,7 +101,8 @@ def _time_calls(
 
 
 def _check(sizes_bytes: Sequence[int], world_size: int, num_rounds: int, repeats: int) -> None:
-    if not sizes_bytes or any(size < _BYTES or size % _BYTES for size in sizes_bytes):
+    are_sizes = all(isinstance(n, int) and n >= _BYTES and n % _BYTES == 0 for n in sizes_bytes)
+    if not sizes_bytes or not are_sizes:
         raise ValueError(
             f"time_all_reduces: sizes_bytes is {tuple(sizes_bytes)}, required are multiples of "
             f"{_BYTES} from {_BYTES} on (the tensors are float32); round them up"

@@ -11,7 +11,7 @@ from torch.distributed import pipelining
 from torch.distributed.pipelining.schedules import PipelineScheduleMulti, PipelineScheduleSingle
 
 from fuseshard.distributed.pipeline import LossFn
-from fuseshard.distributed.schedules import Action, Event
+from fuseshard.distributed.schedules import SCHEDULES, Action, Event
 from fuseshard.distributed.scheduling.records import Kind
 
 LIBRARY_SCHEDULES: dict[str, type[PipelineScheduleSingle] | type[PipelineScheduleMulti]] = {
@@ -90,13 +90,20 @@ def make_library_schedule(
         loss_fn: mean over a micro-batch; the schedule divides gradients by m.
 
     Raises:
-        ValueError: the library has no such schedule.
+        ValueError: the library has no such schedule, or it takes another number of stages.
     """
     if name not in LIBRARY_SCHEDULES:
         raise ValueError(
             f"make_library_schedule: name is {name!r}, required is one of "
             f"{', '.join(LIBRARY_SCHEDULES)} (torch has classes for these); run the others by "
             "`fuseshard.distributed.pipeline`"
+        )
+    least, most = SCHEDULES[name].least_chunks, SCHEDULES[name].most_chunks
+    if not least <= len(stages) <= (most or len(stages)):
+        raise ValueError(
+            f"make_library_schedule: got {len(stages)} stages for {name}, required are {least} to "
+            f"{most or 'any number'} on a rank (others would be left out); cut the model so, or "
+            "use another schedule"
         )
     made: Any = LIBRARY_SCHEDULES[name]
     is_single = issubclass(made, PipelineScheduleSingle)

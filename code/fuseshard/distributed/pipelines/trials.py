@@ -78,9 +78,13 @@ def time_steps(
     Returns:
         schedule -> the step by hand and, if torch has the schedule, the library's.
 
+    Raises:
+        ValueError: an argument can't work; nothing was started.
+
     Communicates:
         what the steps send; barriers between them.
     """
+    _check(chunks, num_micro_batches, num_rounds)
     ranks = run(
         _rounds, NUM_RANKS, args=(dict(chunks), (num_micro_batches, num_rounds)), timeout=120
     )
@@ -94,6 +98,22 @@ def time_steps(
         trial = StepTrial(schedule=schedule, runner=runner, events=shortest, simulated=simulated)
         found[schedule].append(trial)
     return found
+
+
+def _check(chunks: Mapping[str, int], num_micro_batches: int, num_rounds: int) -> None:
+    for name, wanted in chunks.items():
+        _, num_chunks = make_orders(name, NUM_RANKS, num_micro_batches, wanted)  # refuses the rest
+        if NUM_RANKS * num_chunks > CONFIG.num_layers:
+            raise ValueError(
+                f"time_steps: {name} has {num_chunks} stages on each of {NUM_RANKS} ranks, "
+                f"required are at most {CONFIG.num_layers} in all (each takes a layer of the "
+                "model); use fewer"
+            )
+    if num_rounds < 1:
+        raise ValueError(
+            f"time_steps: num_rounds is {num_rounds}, required is at least 1 (a time needs a "
+            "step); raise it"
+        )
 
 
 def _length(events: Events) -> float:

@@ -27,6 +27,9 @@ def check_orders(orders: Orders) -> tuple[int, int]:
             "required is at least one action on each (a rank without work is no part of the "
             "pipeline); leave the rank out or give it a stage"
         )
+    for rank, order in enumerate(orders):
+        for action in order:
+            _check_action(rank, action)
     num_stages = _count("stage", {action.stage for action in everything})
     num_micro_batches = _count("micro-batch", {action.micro_batch for action in everything})
     _check_placement(orders)
@@ -34,6 +37,19 @@ def check_orders(orders: Orders) -> tuple[int, int]:
         _check_order(rank, order)
     _check_complete(orders, num_micro_batches)
     return num_stages, num_micro_batches
+
+
+def _check_action(rank: int, action: object) -> None:
+    """Refuse what only looks like an action."""
+    if isinstance(action, Action):
+        indices = action.stage, action.micro_batch
+        if action.kind in ("F", "B", "I", "W") and all(type(index) is int for index in indices):
+            return
+    raise ScheduleError(
+        f"schedule: rank {rank} has {action!r}, required is an Action of kind F, B, I or W with "
+        "whole numbers (they count stages and micro-batches); make it by Action('F', 0, 2), or "
+        "write a table for read_schedule"
+    )
 
 
 def _count(what: str, found: set[int]) -> int:

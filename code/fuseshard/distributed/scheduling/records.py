@@ -5,11 +5,12 @@ No torch here: pages and tests read these records without starting it.
 """
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Kind = Literal["F", "B", "I", "W"]
 """forward; whole backward; its half for the input's gradient; its half for the weights'"""
@@ -211,14 +212,11 @@ def _peak(order: tuple[Action, ...]) -> int:
     return highest
 
 
-def _check_time(name: str, value: object, *, is_zero_allowed: bool) -> None:
+def _check_time(name: str, value: Any, *, is_zero_allowed: bool) -> None:
     """Refuse what is no time: of another type, negative, NaN, infinite."""
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-        and (value > 0 or (value == 0 and is_zero_allowed))
-    ):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    # A whole number may be too large for a float, and math.isfinite would raise.
+    if is_number and 0 <= value <= sys.float_info.max and (value > 0 or is_zero_allowed):
         return
     lowest = "0 or more" if is_zero_allowed else "above 0"
     raise ScheduleError(

@@ -8,7 +8,7 @@ import re
 
 from fuseshard.distributed.scheduling.records import Action, Kind, Orders, ScheduleError
 
-_ACTION = re.compile(r"([0-9]*)([FBIW])([0-9]+)")
+_ACTION = re.compile(r"([0-9]{0,9})([FBIW])([0-9]{1,9})")
 
 
 def parse_orders(table: str) -> Orders:
@@ -19,12 +19,21 @@ def parse_orders(table: str) -> Orders:
             do dots, which may stand for waiting.
 
     Raises:
-        ScheduleError: there is no line, or something is no action.
+        ScheduleError: there is no line, a line only waits, or something is no action.
     """
+    if not isinstance(table, str):
+        raise ScheduleError(
+            f"read_schedule: the table is a {type(table).__name__}, required is text, one line a "
+            "rank (orders that are made of actions need no reading); pass those to simulate_orders"
+        )
     lines = [line.partition("#")[0].split() for line in table.splitlines()]
-    rows = [[text for text in line if text.strip(".")] for line in lines]
-    rows = [row for row in rows if row]
-    if not rows:
+    rows = [[text for text in line if text.strip(".")] for line in lines if line]
+    if any(rows) and not all(rows):
+        raise ScheduleError(
+            f"read_schedule: rank {rows.index([])} has only dots, required is an action (the ranks "
+            "after it would move up, and their stages with them); give it one, or drop the line"
+        )
+    if not any(rows):
         raise ScheduleError(
             "read_schedule: the table has no line with an action, required is one line a rank, "
             "such as 'F0 F1 B0 B1' (without orders there is nothing to time); write one"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import torch
+from torch import nn
 
 from fuseshard.distributed.tensor.placements import Placement, Ranges
 
@@ -17,6 +18,36 @@ def take(whole: torch.Tensor, dim: int, ranges: Ranges) -> torch.Tensor:
     """
     pieces = [whole.detach().narrow(dim, start, stop - start) for start, stop in ranges]
     return torch.cat(pieces, dim)
+
+
+def take_parameter(whole: torch.Tensor, dim: int, ranges: Ranges) -> nn.Parameter:
+    """Copy ranges of a parameter along one dim; what is frozen stays frozen.
+
+    Args:
+        whole: any shape; not modified.
+        dim: along which the ranges lie.
+        ranges: as in `take`.
+    """
+    return nn.Parameter(take(whole, dim, ranges), requires_grad=whole.requires_grad)
+
+
+def check_untied(model: nn.Module) -> None:
+    """Refuse a parameter under two names, before the model is split.
+
+    Args:
+        model: not modified.
+
+    Raises:
+        ValueError: names both.
+    """
+    names: dict[nn.Parameter, str] = {}
+    for name, param in model.named_parameters(remove_duplicate=False):
+        if param in names:
+            raise ValueError(
+                f"tensor_parallel: {names[param]} and {name} are one parameter, required is one "
+                "name each (each would be split by itself and trained apart); untie them"
+            )
+        names[param] = name
 
 
 def assemble(

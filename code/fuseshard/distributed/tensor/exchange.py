@@ -50,10 +50,13 @@ def reduce_scattered(x: torch.Tensor, dim: int, group: Group) -> torch.Tensor:
         dim: along which the sum is cut.
         group: ranks that take part; None means all.
 
+    Raises:
+        ValueError: N doesn't divide the size.
+
     Communicates:
         one reduce-scatter of x's size, see `reduce_scatter_bytes`.
     """
-    pieces = [piece.contiguous() for piece in x.chunk(dist.get_world_size(group), dim)]
+    pieces = [piece.contiguous() for piece in _equal_pieces(x, dim, group)]
     total = torch.empty_like(pieces[0])
     dist.reduce_scatter(total, pieces, group=group)
     return total
@@ -66,5 +69,20 @@ def own_piece(x: torch.Tensor, dim: int, group: Group) -> torch.Tensor:
         x: N divides its size along `dim`.
         dim: along which x is cut.
         group: ranks among which it is cut; None means all.
+
+    Raises:
+        ValueError: N doesn't divide the size.
     """
-    return x.chunk(dist.get_world_size(group), dim)[dist.get_rank(group)]
+    return _equal_pieces(x, dim, group)[dist.get_rank(group)]
+
+
+def _equal_pieces(x: torch.Tensor, dim: int, group: Group) -> tuple[torch.Tensor, ...]:
+    """Cut along a dim, for collectives whose pieces must be equal in size."""
+    num_ranks = dist.get_world_size(group)
+    if x.shape[dim] % num_ranks:
+        raise ValueError(
+            f"tensor_parallel: dim {dim} of x has {x.shape[dim]} elements, must be a multiple of "
+            f"the {num_ranks} ranks (gloo ends processes that exchange pieces of unequal size); "
+            "pad it, or use other ranks"
+        )
+    return x.tensor_split(num_ranks, dim)

@@ -20,6 +20,7 @@ from torch.distributed.tensor.parallel import (
 from torch.distributed.tensor.parallel.style import ParallelStyle
 from torch.nn import functional
 
+from fuseshard.distributed.tensor.assemble import check_untied
 from fuseshard.models.minigpt import Attention, Block, MiniGPT
 
 Plan = dict[str, ParallelStyle]
@@ -117,8 +118,9 @@ def parallelize_minigpt(model: MiniGPT, mesh: DeviceMesh, *, is_sequence: bool =
         the model.
 
     Raises:
-        ValueError: the plan names a module that the model doesn't have.
+        ValueError: the plan names a module that the model doesn't have, or parameters are tied.
     """
+    check_untied(model)
     for block in model.blocks:
         assert isinstance(block, Block)
         block.add_module("attention", HeadMajorAttention(block.attention))

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
+from fuseshard.distributed.tensor.assemble import check_untied
 from fuseshard.distributed.tensor.exchange import Group
 from fuseshard.distributed.tensor.placements import check_sizes, minigpt_placements
 from fuseshard.distributed.tensor.sequence import (
@@ -21,6 +22,7 @@ from fuseshard.distributed.tensor.sequence import (
 )
 from fuseshard.distributed.tensor.vocabulary import (
     VocabularyParallelEmbedding,
+    check_tokens,
     vocabulary_parallel_cross_entropy,
 )
 from fuseshard.distributed.tensor_parallel import (
@@ -76,6 +78,7 @@ class TensorParallelMiniGPT(nn.Module):
                 f"TensorParallelMiniGPT: activations is {activations!r}, must be one of "
                 f"{', '.join(get_args(Activations))} (what a rank has between products); use one"
             )
+        check_untied(model)
         self.group, self.activations, self.config = group, activations, model.config
         self.placements = minigpt_placements(model.config, dist.get_world_size(group))
         self._enter = copy_to_group if activations == "whole" else gather_sequence
@@ -120,7 +123,11 @@ class TensorParallelMiniGPT(nn.Module):
         Args:
             logits: [B, T, V/N] of this rank.
             targets: [B, T] token numbers, equal on all ranks.
+
+        Raises:
+            ValueError: a target is outside the vocabulary.
         """
+        check_tokens("targets", targets, self.config.vocabulary)
         start = self.token_embedding.start
         return vocabulary_parallel_cross_entropy(logits, targets, start, self.group)
 

@@ -88,8 +88,14 @@ def own_ranges(ranges: Sequence[Ranges] | None, size: int, rank: int, num_ranks:
         num_ranks: N, number of ranks.
 
     Raises:
-        ValueError: there isn't one entry a rank, or one lies outside the dim.
+        ValueError: this rank isn't in the group, there isn't one entry a rank, or one lies
+            outside the dim.
     """
+    if rank < 0:
+        raise ValueError(
+            "tensor_parallel: this rank is not in the group, required is a member (it holds a "
+            "part for the others); make the layer on the group's ranks only"
+        )
     if ranges is None:
         return even_ranges(size, num_ranks)[rank]
     if len(ranges) != num_ranks:

@@ -43,6 +43,9 @@ def scatter_sequence(x: torch.Tensor, group: Group = None) -> torch.Tensor:
         x: [B, T, D], one term of a sum on each rank; N divides T.
         group: ranks that take part; None means all.
 
+    Raises:
+        ValueError: N doesn't divide T.
+
     Communicates:
         forward one reduce-scatter, backward one all-gather, each of [B, T, D].
 
@@ -73,13 +76,16 @@ def reduce_replicated_gradients(params: list[nn.Parameter], group: Group = None)
     only there. They travel in one flat tensor.
 
     Args:
-        params: with gradients, in the same order on all ranks; gradients are overwritten.
+        params: in the same order on all ranks, those without a gradient left out; gradients are
+            overwritten.
         group: ranks that take part; None means all.
 
     Communicates:
         one all-reduce of all these gradients, see `all_reduce_bytes`.
     """
     gradients = [param.grad for param in params if param.grad is not None]
+    if not gradients:
+        return
     flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
     dist.all_reduce(flat, group=group)
     pieces = flat.split([gradient.numel() for gradient in gradients])

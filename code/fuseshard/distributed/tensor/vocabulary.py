@@ -11,7 +11,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn import functional
 
-from fuseshard.distributed.tensor.assemble import take
+from fuseshard.distributed.tensor.assemble import take_parameter
 from fuseshard.distributed.tensor.exchange import Group
 from fuseshard.distributed.tensor.placements import Ranges, own_ranges
 from fuseshard.distributed.tensor_parallel import Crossing, reduce_from_group
@@ -35,16 +35,26 @@ class VocabularyParallelEmbedding(nn.Module):
             group: ranks that take part; None means all.
             ranges: one range of tokens a rank; None means pieces as equal as they come.
             leave: how the ranks' terms become a result.
+
+        Raises:
+            ValueError: it has a `padding_idx` or `max_norm`.
         """
         super().__init__()
-        self.group, self.leave = group, leave
+        if embedding.padding_idx is not None or embedding.max_norm is not None:
+            raise ValueError(
+                f"VocabularyParallelEmbedding: got {embedding}, required is one without "
+                "padding_idx and max_norm (rows are looked up under other numbers here, so they "
+                "would be forgotten); make the embedding without them"
+            )
+        self.group, self.leave, self.num_embeddings = group, leave, embedding.num_embeddings
         rank, size = dist.get_rank(group), dist.get_world_size(group)
         mine = own_ranges(ranges, embedding.num_embeddings, rank, size)
         ((self.start, self.stop),) = mine
-        self.weight = nn.Parameter(take(embedding.weight, 0, mine))
+        self.weight = take_parameter(embedding.weight, 0, mine)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Look up the tokens that this rank has; the others' rows are zeros here."""
+        check_tokens("tokens", tokens, self.num_embeddings)
         is_elsewhere = (tokens < self.start) | (tokens >= self.stop)
         rows = functional.embedding((tokens - self.start).masked_fill(is_elsewhere, 0), self.weight)
         return self.leave(rows.masked_fill(is_elsewhere.unsqueeze(-1), 0.0), self.group)
@@ -60,8 +70,8 @@ def vocabulary_parallel_cross_entropy(
 
     Args:
         logits: [..., V/N] of this rank's tokens; not modified.
-        targets: [...] token numbers, int64, equal on all ranks; none is left out, as torch's
-            `ignore_index` would.
+        targets: [...] token numbers below V, int64, equal on all ranks; none is left out, as
+            torch's `ignore_index` would. V is known to no rank here, see `check_tokens`.
         start: number of this rank's first token.
         group: ranks that take part; None means all.
 
@@ -77,13 +87,31 @@ def vocabulary_parallel_cross_entropy(
     Source:
         Shoeybi et al. 2019, section 3, arXiv:1909.08053.
     """
-    if targets.numel() and int(targets.min()) < 0:
-        raise ValueError(
-            f"vocabulary_parallel_cross_entropy: targets holds {int(targets.min())}, must be "
-            "token numbers from 0 on (no rank has such a token, so it would count as a logit "
-            "of 0); leave these places out of logits and targets"
-        )
+    check_tokens("targets", targets)
     return _CrossEntropy.apply(logits, targets - start, group)
+
+
+def check_tokens(name: str, tokens: torch.Tensor, vocabulary: int | None = None) -> None:
+    """Refuse numbers of tokens that no rank has: each would add 0 to a sum, unseen.
+
+    Args:
+        name: of the argument.
+        tokens: any shape; not modified.
+        vocabulary: V, tokens that the ranks have together; None means unknown.
+
+    Raises:
+        ValueError: a number is negative, or too large.
+    """
+    if not tokens.numel():
+        return
+    least, most = int(tokens.min()), int(tokens.max())
+    if least < 0 or (vocabulary is not None and most >= vocabulary):
+        end = "on" if vocabulary is None else f"to {vocabulary - 1}"
+        raise ValueError(
+            f"tensor_parallel: {name} holds {least if least < 0 else most}, must be token numbers "
+            f"from 0 {end} (no rank has another, so it would count as zeros); leave these places "
+            "out"
+        )
 
 
 class _CrossEntropy(torch.autograd.Function):

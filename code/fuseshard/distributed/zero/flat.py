@@ -25,7 +25,7 @@ class FlatParameters:
     def __init__(
         self, params: Sequence[nn.Parameter], group: dist.ProcessGroup | None = None
     ) -> None:
-        _check(params, group)
+        check_flat(params, group)
         self.params = list(params)
         self.group = group
         world_size, rank = dist.get_world_size(group), dist.get_rank(group)
@@ -140,7 +140,58 @@ def reduce_scatter_single(
     call(shard, whole, group=group)
 
 
-def _check(params: Sequence[nn.Parameter], group: dist.ProcessGroup | None) -> None:
+def cut_in_units(
+    model: nn.Module, inner: Sequence[nn.Module], group: dist.ProcessGroup | None = None
+) -> list[tuple[nn.Module, list[nn.Parameter]]]:
+    """Say which parameters lie in one buffer: those of each inner module, then what is left.
+
+    Args:
+        model: the whole; not modified.
+        inner: modules inside it, none within another.
+        group: ranks that share it; None means all.
+
+    Returns:
+        one module and its parameters a unit; the model itself comes last, if anything is left.
+
+    Raises:
+        ValueError: the model has no parameters, inner modules overlap, share parameters or aren't
+            in the model, or a unit's parameters can't share a buffer, see `FlatParameters`.
+    """
+    rest = dict.fromkeys(model.parameters())
+    found = []
+    for module in inner:
+        params = list(module.parameters())
+        if any(param not in rest for param in params):
+            raise ValueError(
+                f"cut_in_units: a parameter of an inner {type(module).__name__} is in another "
+                "unit or not in the model, required is one unit each (two would overwrite it); "
+                "pass modules of the model, none within another"
+            )
+        for param in params:
+            del rest[param]
+        found.append((module, params))
+    if rest or not found:
+        found.append((model, list(rest)))
+    for _, params in found:
+        check_flat(params, group)
+    return found
+
+
+def check_flat(params: Sequence[nn.Parameter], group: dist.ProcessGroup | None = None) -> None:
+    """Refuse parameters that can't share a buffer.
+
+    Args:
+        params: not modified.
+        group: ranks that share them; None means all.
+
+    Raises:
+        ValueError: see `FlatParameters`.
+    """
+    if not params:
+        raise ValueError(
+            "FlatParameters: got no parameters, required is at least one (there is nothing to "
+            "share out); leave modules without parameters to the unit around them"
+        )
     kinds = {(str(param.dtype), str(param.device)) for param in params}
     if len(kinds) != 1:
         raise ValueError(

@@ -1,6 +1,7 @@
 """One training step of MiniGPT, its memory by category and its traffic, for each way to train.
 
-N = ranks. Everything is float32 and on the CPU, so that bytes are exact and equal on any machine.
+N = ranks. Everything is float32 and on the CPU, so that bytes are exact and equal on any machine,
+but for the peak under `fully_shard`, which varies a little from run to run.
 """
 
 import gc

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from fuseshard.distributed.zero.flat import FlatParameters
+from fuseshard.distributed.zero.flat import FlatParameters, cut_in_units
 
 
 class UpdatedUnit:
@@ -72,7 +72,8 @@ def update_by_hand(
     """Make a unit of each inner module and one of what is left.
 
     Args:
-        model: equal on all ranks; its parameters stay whole.
+        model: equal on all ranks, which must use the same units in the same order in each step;
+            its parameters stay whole.
         inner: modules inside it, none within another.
         group: ranks that share the work; None means all.
         is_eager: as for `UpdatedUnit`: False is stage 1, True stage 2.
@@ -80,14 +81,11 @@ def update_by_hand(
     Returns:
         one unit an inner module, in order, then one of what is left, if anything is.
 
+    Raises:
+        ValueError: see `cut_in_units`; nothing was changed.
+
     Communicates:
         nothing yet.
     """
-    rest = dict.fromkeys(model.parameters())
-    owned = [list(module.parameters()) for module in inner]
-    for params in owned:
-        for param in params:
-            del rest[param]
-    if rest:
-        owned.append(list(rest))
-    return [UpdatedUnit(params, group, is_eager=is_eager) for params in owned]
+    units = cut_in_units(model, inner, group)
+    return [UpdatedUnit(params, group, is_eager=is_eager) for _, params in units]

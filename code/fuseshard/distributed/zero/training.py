@@ -15,7 +15,7 @@ from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor
 
 from fuseshard.distributed.data_parallel import average_gradients
-from fuseshard.distributed.fsdp import shard_by_hand, whole
+from fuseshard.distributed.fsdp import ShardedUnit, shard_by_hand, whole
 from fuseshard.distributed.zero.formulas import check_positive
 from fuseshard.distributed.zero.stages import update_by_hand
 
@@ -38,7 +38,7 @@ class Training:
     kept: Sequence[torch.Tensor]
     "the parameters that stay on this rank between steps, or its shards of them"
     reduce: Callable[[], None] = field(default=_nothing)
-    "after backward: average gradients, where no hook did so already"
+    "after backward: average gradients, or check that hooks did so for all"
     gather: Callable[[], None] = field(default=_nothing)
     "after the optimizer: fetch the other ranks' updates, where parameters stay whole"
     read: Callable[[], dict[str, torch.Tensor]]
@@ -97,14 +97,7 @@ def prepare(
         return _by_torch(model, inner, learning_rate, reshard_after_forward)
     if variant == "zero3":
         units = shard_by_hand(model, inner, group, reshard_after_forward=reshard_after_forward)
-        shards = [unit.shard for unit in units]
-
-        def read() -> dict[str, torch.Tensor]:
-            with whole(units):
-                return _copies(model)
-
-        optimizer = torch.optim.AdamW(shards, lr=learning_rate)
-        return Training(model=model, optimizer=optimizer, kept=shards, read=read)
+        return _sharded(model, units, learning_rate)
     return _updated(model, inner, group, is_eager=variant == "zero2", learning_rate=learning_rate)
 
 
@@ -151,6 +144,22 @@ def _updated(
         gather=gather,
         read=lambda: _copies(model),
     )
+
+
+def _sharded(model: nn.Module, units: Sequence[ShardedUnit], learning_rate: float) -> Training:
+    """ZeRO-3."""
+    shards = [unit.shard for unit in units]
+
+    def check() -> None:
+        for unit in units:
+            unit.check_reduced()
+
+    def read() -> dict[str, torch.Tensor]:
+        with whole(units):
+            return _copies(model)
+
+    optimizer = torch.optim.AdamW(shards, lr=learning_rate)
+    return Training(model=model, optimizer=optimizer, kept=shards, reduce=check, read=read)
 
 
 def _by_torch(

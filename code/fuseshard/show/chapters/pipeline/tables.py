@@ -1,4 +1,4 @@
-"""Tables of the chapter on pipelines, and the figure that sets the bubble against memory."""
+"""Tables of the chapter on pipelines."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fuseshard import palette
 from fuseshard.distributed.scheduling.records import Timeline
 from fuseshard.show.chapters.pipeline.names import schedule_name
-from fuseshard.show.figures import FigureBuilder
-from fuseshard.show.numbers import magnitude, number
-from fuseshard.show.records import Cell, Column, Figure, Number, Table
+from fuseshard.show.numbers import magnitude
+from fuseshard.show.records import Cell, Column, Number, Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Text, Word, plain, word
 
@@ -73,59 +71,6 @@ def schedules_table(timelines: Sequence[Timeline], *, name: str = "schedules") -
     table.numbers(word("Held"), [max(t.peak_activations) for t in timelines])
     table.counts(word("Messages"), [max(t.messages) for t in timelines])
     return table.build()
-
-
-def trade_figure(timelines: Sequence[Timeline]) -> Figure:
-    """Draw bubble against memory, one point a schedule.
-
-    Args:
-        timelines: as for `schedules_table`; "naive" is left out, it is off every scale.
-    """
-    shown = [timeline for timeline in timelines if timeline.schedule != "naive"]
-    drawing = FigureBuilder("bubble-and-memory", height=420)
-    held = [max(t.peak_activations) for t in shown]
-    shares = [round(100 * t.bubble_over_ideal, 6) for t in shown]
-    drawing.x_axis(word("most micro-batches held by one rank"), rangemode="tozero")
-    drawing.y_axis(word("bubble (% of the ideal time)"), rangemode="tozero")
-    cut = [any(a.kind == "W" for a in t.orders[0]) for t in shown]
-    for is_cut, label, mark in (
-        (False, word("backward in one piece"), palette.BACKWARD),
-        (True, word("backward cut in two"), palette.WEIGHT),
-    ):
-        own = [i for i, flag in enumerate(cut) if flag is is_cut]
-        drawing.points(
-            label,
-            [held[i] for i in own],
-            [shares[i] for i in own],
-            mark,
-            hover=[f"{number(held[i])}, {number(shares[i])} %" for i in own],
-        )
-    for index, (place, names) in enumerate(_places(shown, held, shares).items()):
-        said = plain(", ".join(names))
-        # Neighbours at one height would write over each other: by turns above and below.
-        side = ("bottom", 2) if index % 2 == 0 else ("top", -4)
-        drawing.note(*place, said, xanchor="left", yanchor=side[0], xshift=6, yshift=side[1])
-    return drawing.build(
-        caption=word(
-            "Bubble against memory. The smallest bubble is {whole} % with the backward pass in one "
-            "piece, and {cut} % with it cut in two.",
-            whole=number(min(share for share, flag in zip(shares, cut, strict=True) if not flag)),
-            cut=number(min(share for share, flag in zip(shares, cut, strict=True) if flag)),
-        ),
-        alt=word("{points} points, one a schedule, labelled with their names.", points=len(shown)),
-        table=schedules_table(shown, name="bubble-and-memory-numbers"),
-    )
-
-
-def _places(
-    timelines: Sequence[Timeline], x: Sequence[float], y: Sequence[float]
-) -> dict[tuple[float, float], list[str]]:
-    """Names of the schedules at each point, since some share one."""
-    places: dict[tuple[float, float], list[str]] = {}
-    for timeline, *place in zip(timelines, x, y, strict=True):
-        key = place[0], round(place[1], 3)
-        places.setdefault(key, []).append(str(schedule_name(timeline.schedule)))
-    return places
 
 
 def differences_table(

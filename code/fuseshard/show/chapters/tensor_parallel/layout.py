@@ -66,9 +66,9 @@ def placement_figure(placements: Mapping[str, Placement], num_ranks: int) -> Fig
         _draw_rank(drawing, shown, lefts, rank, top=rank * row_height + _TITLE)
     return drawing.build(
         caption=word(
-            "What each of {ranks} ranks holds of one block and of both ends, as stored by "
-            "nn.Linear (rows are outputs): rows of qkv, up, embedding and head, columns of out "
-            "and down, and all of each norm.",
+            "What each of {ranks} ranks holds of one block and of both ends, as stored (rows of an "
+            "nn.Linear are its outputs): rows of qkv, up, embedding and head, columns of out and "
+            "down, and all of each norm.",
             ranks=num_ranks,
         ),
         alt=word(
