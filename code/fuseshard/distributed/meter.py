@@ -156,6 +156,7 @@ def _call(name: str, args: Sequence[Any]) -> CollectiveCall:
         num_elements=num_parts * sum(t.numel() for t in tensors),
         dtype=", ".join(sorted({str(t.dtype).removeprefix("torch.") for t in tensors})),
         group_size=group.size(),
+        group_ranks=tuple(dist.get_process_group_ranks(group)),
         kept_bytes=_kept_bytes(name, args, tensors, group),
     )
 

@@ -142,6 +142,8 @@ class CollectiveCall:
     "torch's name of the element type, without `torch.`"
     group_size: int
     "ranks in the group"
+    group_ranks: tuple[int, ...] = ()
+    "global ranks in the group, which tell apart groups of one size; () if not noted"
     kept_bytes: int | None = None
     "bytes of an uneven all-to-all's input that stay on this rank; None where parts are equal"
 
