@@ -1,4 +1,4 @@
-"""What watching costs: all-reduces under DETAIL, and fingerprints beside a training step."""
+"""What watching costs: all-reduces under DETAIL, and fingerprints beside a step's two passes."""
 
 import statistics
 import time
@@ -42,7 +42,7 @@ def price_of_detail(num_calls: int = 20) -> Price:
 
 
 def price_of_fingerprints() -> Price:
-    """Time a training step of MiniGPT under DDP on two ranks, without and with a check after it."""
+    """Time both passes of MiniGPT under DDP on two ranks, without and with a check after them."""
     return run(_fingerprints)[0]
 
 

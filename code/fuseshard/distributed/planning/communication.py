@@ -1,6 +1,6 @@
 """Who sends how much over which links, and how long that takes.
 
-A message of S bytes takes α + S/β: a latency, then the bytes at the link's rate. Ranks are laid
+A message of S bytes takes α + βS: a latency, then β seconds for each byte. Ranks are laid
 out so that tp varies fastest, then fsdp, dp and pp: those who talk most sit closest together.
 """
 
@@ -21,7 +21,7 @@ class Link(NamedTuple):
     """What joins the members of a group in a ring."""
 
     bytes_per_s: float
-    """β of its slowest part, of one GPU in one direction"""
+    """1/β of its slowest part, of one GPU in one direction"""
     latency_s: float
     """α, summed over the N - 1 hops of a chunk that goes all the way round"""
     is_between: bool

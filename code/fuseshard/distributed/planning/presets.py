@@ -27,10 +27,7 @@ _GPT2 = (  # whose tokens GPT-3 uses
     "https://cdn.openai.com/better-language-models/"
     "language_models_are_unsupervised_multitask_learners.pdf"
 )
-_LATENCY = (
-    "https://github.com/NVIDIA/nccl/blob/01afd20a77b5804e0ecf1042509dd9d20ebf9e93/src/graph/"
-    "tuning.cc"
-)
+_LATENCY = "https://github.com/NVIDIA/nccl/blob/v2.25.1-1/src/graph/tuning.cc"
 _DGX_A100 = "https://docs.nvidia.com/dgx/dgxa100-user-guide/introduction-to-dgxa100.html"
 _DGX_H100 = "https://docs.nvidia.com/dgx/dgxh100-user-guide/introduction-to-dgxh100.html"
 _H100 = "https://www.nvidia.com/en-us/data-center/h100/"
@@ -148,7 +145,7 @@ _H200_NODE = Cluster(
     inside_bytes_per_s=450e9,  # the 900 GB/s of NVLink count both directions
     inside_latency_s=3.4e-6,
     between_bytes_per_s=50e9,  # a card of 400 Gb/s for each GPU
-    between_latency_s=9.6e-6,
+    between_latency_s=14e-6,
 )
 _SHARED = {
     "usable_memory efficiency num_nodes": ASSUMED,

@@ -100,6 +100,8 @@ def stage_parameters(model: ModelShape, pp: int) -> tuple[float, float]:
 def largest_unit(model: ModelShape) -> int:
     """Count the parameters of the largest part that FSDP gathers: a layer, embedding or head.
 
+    Finer units are possible; then less is whole at a time, and more collectives are sent.
+
     Args:
         model: the shape.
     """
