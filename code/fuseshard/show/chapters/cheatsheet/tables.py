@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.recipes.records import Recipe, Setting
+from fuseshard.show.chapters.cheatsheet.ranks import WANTS_OF_RANKS
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
 from fuseshard.show.words import Word, plain, word
@@ -72,7 +73,8 @@ def recipes_table(recipes: Sequence[Recipe], name: str) -> Table:
         name: of the section they belong to; part of the table's id.
     """
     table = TableBuilder(f"recipes-{name}", word("Each line ran while this page was built."))
-    table.texts(word("You want to"), [WANTS[recipe.id] for recipe in recipes])
+    wants = WANTS | WANTS_OF_RANKS
+    table.texts(word("You want to"), [wants[recipe.id] for recipe in recipes])
     table.code(word("You write"), [recipe.code for recipe in recipes])
     return table.build()
 
