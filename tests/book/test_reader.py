@@ -103,7 +103,7 @@ def test_a_readers_file_is_drawn_in_both_editions_and_executes_its_pages_only(
     assert with_file.executed == ["part/outputs.md"]
     assert cards(book) == [{BOOKS, READERS}] * 2
     assert f"RECORDINGS adds 1 result of {READERS}" in with_file.output
-    assert book.html("es/part/outputs").count("Grabado, no medido aquí:") == 2
+    assert book.html("es/part/outputs").count("no medido aquí:") == 2
 
 
 def test_another_content_of_the_file_executes_its_pages_again(book: Project) -> None:
@@ -136,5 +136,5 @@ def test_on_a_gpu_the_page_is_live_with_our_recording_beside_it(book: Project) -
     assert cards(book) == [{HERE, BOOKS}] * 2
     page = book.html("part/outputs")
     assert page.count("Measured while this page was built:") == 1
-    assert page.count("Recorded, not measured here:") == 1
+    assert page.count("not measured here:") == 1
     assert page.index(HERE) < page.index(BOOKS)

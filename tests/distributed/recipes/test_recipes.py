@@ -2,10 +2,9 @@
 
 import pytest
 
-from fuseshard.compiler.recipes.records import Recipe
-from fuseshard.compiler.recipes.run import RecipeError
 from fuseshard.distributed.launcher import DistributedError
 from fuseshard.distributed.recipes import run, shelf
+from fuseshard.distributed.recipes.records import RankRecipe, RankRecipeError
 from fuseshard.show.chapters.cheatsheet.ranks import WANTS_OF_RANKS
 from fuseshard.show.chapters.cheatsheet.tables import WANTS
 
@@ -19,14 +18,14 @@ def test_a_section_proves_its_lines_on_both_ranks(section: str) -> None:
 
 def test_a_line_that_runs_but_does_something_else_is_named_and_quoted() -> None:
     (honest,) = (recipe for recipe in shelf.SECTIONS["groups"] if recipe.id == "mean")
-    lying = Recipe("mean", "dist.all_reduce(x, op=dist.ReduceOp.MAX)", honest.proof)
+    lying = RankRecipe("mean", "dist.all_reduce(x, op=dist.ReduceOp.MAX)", honest.proof)
     with pytest.raises(DistributedError, match=r"recipe 'mean': dist\.all_reduce.*AssertionError"):
         run.run_recipes((lying,))
 
 
 def test_a_model_that_is_not_wrapped_has_other_gradients() -> None:
     (honest,) = (recipe for recipe in shelf.SECTIONS["replicas"] if recipe.id == "ddp")
-    bare = Recipe("ddp", "model = model", honest.proof)
+    bare = RankRecipe("ddp", "model = model", honest.proof)
     with pytest.raises(DistributedError, match="recipe 'ddp': model = model failed on rank"):
         run.run_recipes((bare,))
 
@@ -47,5 +46,5 @@ def test_torchrun_reads_the_launches_and_refuses_an_option_it_does_not_know(
 ) -> None:
     assert run.parsed_launches() == shelf.LAUNCHES
     monkeypatch.setattr(run, "LAUNCHES", ("torchrun --nproc-per-host 2 train.py",))
-    with pytest.raises(RecipeError, match=r"launch 'torchrun --nproc-per-host 2 train\.py'"):
+    with pytest.raises(RankRecipeError, match=r"launch 'torchrun --nproc-per-host 2 train\.py'"):
         run.parsed_launches()

@@ -9,9 +9,8 @@ from typing import Any
 import torch
 from torch.distributed.run import get_args_parser
 
-from fuseshard.compiler.recipes.records import Recipe
-from fuseshard.compiler.recipes.run import RecipeError
 from fuseshard.distributed.launcher import run
+from fuseshard.distributed.recipes.records import RankRecipe, RankRecipeError
 from fuseshard.distributed.recipes.shelf import LAUNCHES, SECTIONS
 
 SETTING = """
@@ -89,7 +88,7 @@ ready = PipelineStage(parts[RANK], RANK, 2, torch.device("cpu"))
 gradients that one process computes from the whole batch."""
 
 
-def run_section(section: str) -> tuple[Recipe, ...]:
+def run_section(section: str) -> tuple[RankRecipe, ...]:
     """Run and prove the recipes of one section on two ranks.
 
     Args:
@@ -100,7 +99,7 @@ def run_section(section: str) -> tuple[Recipe, ...]:
 
     Raises:
         ValueError: there is no such section.
-        DistributedError: a recipe failed; its traceback ends in a RecipeError that names the
+        DistributedError: a recipe failed; its traceback ends in a RankRecipeError that names the
             recipe and quotes its line.
     """
     if section not in SECTIONS:
@@ -111,7 +110,7 @@ def run_section(section: str) -> tuple[Recipe, ...]:
     return SECTIONS[section]
 
 
-def run_recipes(recipes: tuple[Recipe, ...]) -> None:
+def run_recipes(recipes: tuple[RankRecipe, ...]) -> None:
     """Run recipes one after another on two ranks, each in names of its own.
 
     Args:
@@ -134,18 +133,20 @@ def parsed_launches() -> tuple[str, ...]:
         The lines.
 
     Raises:
-        RecipeError: torchrun refuses an option.
+        RankRecipeError: torchrun refuses an option.
     """
     for line in LAUNCHES:
         try:
             arguments = get_args_parser().parse_args(shlex.split(line)[1:])
         except SystemExit as error:
-            raise RecipeError(f"launch {line!r}: torchrun refuses it; correct the line") from error
+            raise RankRecipeError(
+                f"launch {line!r}: torchrun refuses it; correct the line"
+            ) from error
         assert arguments.training_script == "train.py"
     return LAUNCHES
 
 
-def _prove(rank: int, world_size: int, recipes: tuple[Recipe, ...], folder: str) -> None:
+def _prove(rank: int, world_size: int, recipes: tuple[RankRecipe, ...], folder: str) -> None:
     torch.set_num_threads(1)
     for recipe in recipes:
         names: dict[str, Any] = {"folder": str(Path(folder) / recipe.id)}
@@ -153,7 +154,7 @@ def _prove(rank: int, world_size: int, recipes: tuple[Recipe, ...], folder: str)
             for part in (SETTING, recipe.code, recipe.proof):
                 exec(part, names)
         except Exception as error:
-            raise RecipeError(
+            raise RankRecipeError(
                 f"recipe {recipe.id!r}: {recipe.code} failed on rank {rank} with "
                 f"{type(error).__name__}: {error}; the sheet must show only lines that work on "
                 "this release; correct the recipe"

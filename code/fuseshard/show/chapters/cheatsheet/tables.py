@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fuseshard.compiler.recipes.records import Recipe, Setting
+from fuseshard.distributed.recipes.records import RankRecipe
 from fuseshard.show.chapters.cheatsheet.ranks import WANTS_OF_RANKS
 from fuseshard.show.records import Table
 from fuseshard.show.tables import TableBuilder
@@ -65,7 +66,7 @@ MEANINGS: dict[str, Word] = {
 """what each setting decides, by its last name"""
 
 
-def recipes_table(recipes: Sequence[Recipe], name: str) -> Table:
+def recipes_table(recipes: Sequence[Recipe] | Sequence[RankRecipe], name: str) -> Table:
     """Show what is wanted and what to write.
 
     Args:
