@@ -2,10 +2,10 @@
 
 import itertools
 import math
-import time
 
 import pytest
 
+from fuseshard.compiler.child import run_script
 from fuseshard.distributed.schedules import SCHEDULES, ScheduleError, simulate, simulate_orders
 
 SIZES = list(itertools.product((1, 2, 3, 4, 7), (1, 2, 5, 8, 12)))
@@ -152,10 +152,19 @@ def test_rounds_that_micro_batches_do_fill_are_taken():
     assert simulate("interleaved_1f1b", 4, 3, chunks=2).micro_batches == 3
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
-def test_a_large_pipeline_is_simulated_in_a_fraction_of_a_second(name):
-    chunks = 2 if SCHEDULES[name].most_chunks is None else 1
-    start = time.process_time()
-    timeline = simulate(name, 64, 512, chunks=chunks)
-    assert timeline.bubble_over_total < 1
-    assert time.process_time() - start < 5.0 / 7
+LARGE = """
+import time
+from fuseshard.distributed.schedules import SCHEDULES, simulate
+start = time.process_time()
+for name, traits in SCHEDULES.items():
+    chunks = 2 if traits.most_chunks is None else 1
+    assert simulate(name, 64, 512, chunks=chunks).bubble_over_total < 1
+print(time.process_time() - start)
+"""
+
+
+def test_large_pipelines_under_all_schedules_are_simulated_in_seconds():
+    # In a process of its own: here, thousands of tests have left garbage to be gone through.
+    done = run_script(LARGE)
+    assert (done.exit_code, done.error) == (0, "")
+    assert float(done.output) < 5.0

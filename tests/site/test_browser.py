@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -15,12 +17,16 @@ FIGURE = "figure.fs-figure"
 CHOICE = ".fs-choice"
 # Picks the option in which a figure stands, if it stands in one, as a reader would.
 PICK = """figure => {
-  const option = figure.closest('.fs-option');
-  if (!option) return;
-  const options = [...option.parentElement.querySelectorAll(':scope > .fs-option')];
-  const control = option.parentElement.querySelector('.fs-control select, .fs-control input');
-  control.value = String(options.indexOf(option));
-  control.dispatchEvent(new Event('input'));
+  // A choice may be an option of another one: all of them have to show it.
+  let option = figure.closest('.fs-option');
+  while (option) {
+    const choice = option.parentElement;
+    const options = [...choice.querySelectorAll(':scope > .fs-option')];
+    const control = choice.querySelector(':scope > .fs-control :is(select, input)');
+    control.value = String(options.indexOf(option));
+    control.dispatchEvent(new Event('input'));
+    option = choice.closest('.fs-option');
+  }
 }"""
 # How many traces a drawn figure has, and how many of them left a mark in its SVG.
 MARKS = """plot => {
@@ -143,7 +149,7 @@ def test_the_first_tab_offers_to_skip_to_the_content(visit: Visit, site: Site) -
         focused = page.locator(":focus")
         assert (path, focused.get_attribute("href")) == (path, "#main-content")
         page.keyboard.press("Enter")
-        assert page.url.endswith("#main-content")
+        page.wait_for_url(re.compile("#main-content$"))
         expect(page.locator("#main-content")).to_have_count(1)
 
 
@@ -163,10 +169,11 @@ def test_enter_unfolds_what_is_folded(visit: Visit, site: Site) -> None:
     for name in site.names:
         page = visit.open(f"{name}.html")
         # What a choice hides until it is picked can take no focus, and so no key either.
-        for folded in page.locator("main details:not([open])").locator("visible=true").all()[:3]:
-            summary = folded.locator("> summary")
-            handle = folded.element_handle()
-            assert handle is not None
+        folded = page.locator("main details:not([open])").locator("visible=true")
+        # Elements, not locators: one that is unfolded is no longer among the folded ones.
+        for handle in folded.element_handles()[:3]:
+            summary = handle.query_selector(":scope > summary")
+            assert summary is not None
             summary.focus()
             page.keyboard.press("Enter")
             assert handle.evaluate("details => details.open")
