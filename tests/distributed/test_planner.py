@@ -4,12 +4,12 @@ import random
 import re
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from math import prod
 
 import pytest
 
+from fuseshard.compiler.child import run_script
 from fuseshard.distributed.planner import plan, survey
 from fuseshard.distributed.planning.candidates import meshes, obstacle
 from fuseshard.distributed.planning.memory import memory
@@ -136,16 +136,28 @@ def test_a_layer_that_doesnt_fit_needs_tensor_parallelism() -> None:
     assert min(layout.degrees.pp for layout in layouts) == 1
 
 
+LARGE = """
+import time
+from dataclasses import replace
+from fuseshard.distributed.planner import survey
+from fuseshard.distributed.planning.presets import cluster_preset, model_preset
+# Powers of two have the most meshes for their size.
+sizes = {"num_layers": 64, "width": 8192, "num_heads": 64, "num_kv_heads": 64}
+model = replace(model_preset("gpt3-175b", global_batch=3 * 2**16), **sizes)
+cluster = cluster_preset("h100x8", num_nodes=512)
+start = time.process_time()
+found = survey(model, cluster)
+elapsed_s = time.process_time() - start
+assert len(found.feasible) + len(found.too_large) > 10_000
+print(elapsed_s)
+"""
+
+
 def test_ten_thousand_layouts_take_less_than_a_second() -> None:
-    # Powers of two have the most meshes for their size.
-    sizes = {"num_layers": 64, "width": 8192, "num_heads": 64, "num_kv_heads": 64}
-    model = replace(model_preset("gpt3-175b", global_batch=3 * 2**16), **sizes)
-    cluster = cluster_preset("h100x8", num_nodes=512)
-    start = time.process_time()
-    found = survey(model, cluster)
-    elapsed_s = time.process_time() - start
-    assert len(found.feasible) + len(found.too_large) > 10_000
-    assert elapsed_s < 1
+    # In a process of its own: here, thousands of tests have left garbage to be gone through.
+    done = run_script(LARGE)
+    assert (done.exit_code, done.error) == (0, "")
+    assert float(done.output) < 1
 
 
 @pytest.mark.parametrize(
