@@ -2,10 +2,7 @@
 assignment and sampler, a ticking clock, one process with all samples. Each right answer has
 wrong ones that must fail."""
 
-import re
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -23,6 +20,7 @@ from fuseshard.checks.distributed.ddp import (
     last_back,
     split_into_buckets,
 )
+from tests.checks.pages import exercise_names, solutions
 
 CHECKS = (check_bytes, check_samples, check_buckets, check_overlap, check_accumulation)
 
@@ -322,18 +320,9 @@ NAMES = [ddp.BYTES, ddp.SAMPLES, ddp.BUCKETS, ddp.OVERLAP, ddp.ACCUMULATION]
 PAGES = ("book/distributed/ddp.md", "book/es/distributed/ddp.md")
 
 
-def solutions(page: str) -> dict[str, Any]:
-    """Run the worked solutions of a page; return the functions that they define."""
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    defined: dict[str, Any] = {"torch": torch, "dist": dist, "nullcontext": nullcontext}
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        exec(block, defined)  # the page's own code, which readers are told is right
-    return defined
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
-    functions = solutions(page)
+    functions = solutions(page, torch=torch, dist=dist, nullcontext=nullcontext)
     assert check_samples(functions["deal_samples"]).state == "right"
     assert check_overlap(functions["last_back"]).state == "right"
     assert check_buckets(functions["split_into_buckets"]).state == "right"
@@ -342,6 +331,5 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
+    named = exercise_names(page)
     assert named == NAMES

@@ -1,10 +1,7 @@
 """Layer 1, and layer 2 for the steps (3 gloo ranks). Oracle: answers worked out by hand. Each
 right answer has wrong ones that must fail."""
 
-import re
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,6 +16,7 @@ from fuseshard.checks.distributed.failures import (
     culprit,
     odd_ranks,
 )
+from tests.checks.pages import exercise_names, solutions
 
 CHECKS = [check_factor, check_culprit, check_odd_ranks, check_common_steps]
 PAGES = ("book/distributed/failures.md", "book/es/distributed/failures.md")
@@ -162,10 +160,7 @@ def test_a_rank_that_reduces_alone_is_rejected_in_time(monkeypatch) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    defined: dict[str, Any] = {"torch": torch, "dist": dist}
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        exec(block, defined)  # the page's own code, which readers are told is right
+    defined = solutions(page, torch=torch, dist=dist)
     assert check_culprit(defined["culprit"]).state == "right"
     assert check_odd_ranks(defined["odd_ranks"]).state == "right"
     assert check_common_steps(defined["common_steps"]).state == "right"
@@ -173,6 +168,5 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
+    named = exercise_names(page)
     assert named == [check(...).name for check in CHECKS]

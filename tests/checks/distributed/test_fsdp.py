@@ -1,10 +1,6 @@
 """Layer 1, and layer 2 for the norm (three gloo ranks). Oracles: the ZeRO paper's formula,
 `torch.chunk`, one process with all gradients. Each right answer has wrong ones that must fail."""
 
-import re
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 import torch.distributed as dist
@@ -18,6 +14,7 @@ from fuseshard.checks.distributed.fsdp import (
     hybrid_bytes,
     shard_rows,
 )
+from tests.checks.pages import exercise_names, solutions
 
 CHECKS = [check_memory, check_rows, check_hybrid, check_norm]
 
@@ -208,15 +205,6 @@ def test_a_norm_that_returns_dots_is_no_answer_yet() -> None:
 PAGES = ("book/distributed/fsdp.md", "book/es/distributed/fsdp.md")
 
 
-def solutions(page: str) -> dict[str, Any]:
-    """Run the worked solutions of a page; return the functions that they define."""
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    defined: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        exec(block, defined)  # the page's own code, which readers are told is right
-    return defined
-
-
 @pytest.mark.ranks
 @pytest.mark.parametrize("page", PAGES)
 def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
@@ -228,7 +216,6 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
+    named = exercise_names(page)
     assert named == [fsdp.MEMORY, fsdp.ROWS, fsdp.HYBRID, fsdp.NORM]
     assert [check(...).name for check in CHECKS] == named

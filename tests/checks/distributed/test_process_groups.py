@@ -19,6 +19,7 @@ from fuseshard.checks.distributed.process_groups import (
 )
 from fuseshard.distributed.network.predict import predict_ring_all_reduce, predict_tree_all_reduce
 from fuseshard.distributed.network.records import Link
+from tests.checks.pages import exercise_names
 
 CHECKS = [check_ratio, check_crossing, check_mismatch, check_broadcast]
 
@@ -218,6 +219,5 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    named = re.findall(r"^:name: (\S+)$", text, re.MULTILINE)
+    named = exercise_names(page)
     assert named == [check(...).name for check in CHECKS]

@@ -1,10 +1,6 @@
 """Layer 1, and layer 2 for the operator (two gloo ranks). Oracles: the book's placements and
 formulas, torch's own cat. Each right answer has wrong ones that must fail."""
 
-import re
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 import torch.distributed as dist
@@ -21,6 +17,7 @@ from fuseshard.checks.distributed.tensor_parallel import (
 from fuseshard.distributed.tensor.costs import block_bytes, data_parallel_bytes
 from fuseshard.distributed.tensor.placements import minigpt_placements
 from fuseshard.models.minigpt import MiniGPTConfig
+from tests.checks.pages import exercise_names, solutions
 
 NAMES = [
     tensor_parallel.BYTES,
@@ -230,15 +227,6 @@ def test_names_are_those_of_the_exercises() -> None:
 PAGES = ("book/distributed/tensor-parallel.md", "book/es/distributed/tensor-parallel.md")
 
 
-def solutions(page: str) -> dict[str, Any]:
-    """Run the worked solutions of a page; return the functions that they define."""
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    defined: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
-        exec(block, defined)  # the page's own code, which readers are told is right
-    return defined
-
-
 @pytest.mark.ranks
 @pytest.mark.parametrize("page", PAGES)
 def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
@@ -251,5 +239,4 @@ def test_the_worked_solutions_of_the_page_are_right(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_page_asks_its_exercises_by_the_names_of_the_checks(page: str) -> None:
-    text = Path(__file__).parents[3].joinpath(page).read_text(encoding="utf-8")
-    assert re.findall(r"^:name: (\S+)$", text, re.MULTILINE) == NAMES
+    assert exercise_names(page) == NAMES
