@@ -423,7 +423,18 @@ def test_machine_codes_that_differ_are_shown_where_a_recording_holds_them() -> N
     assert isinstance(single, Source)
     assert single.code == "- FADD\n+ FMUL"
     assert str(proof.kept_finding(report)) == (
-        "3 differ, and for 2 of them the recording holds the first lines"
+        "3 differ, 0 in nothing but NOP, which does nothing and fills; the first lines "
+        "are recorded for 2"
+    )
+
+
+def test_machine_code_that_is_only_longer_by_fillings_is_told_apart() -> None:
+    filled = replace(CARD, is_same_machine_code=False, difference=("+ NOP ;",))
+    other = replace(filled, difference=("+ NOP ;", "- FADD"))
+    report = replace(REPORT, programs=(replace(SAME, kernels=(filled, other)),))
+    assert str(proof.kept_finding(report)) == (
+        "2 differ, 1 in nothing but NOP, which does nothing and fills; the first lines "
+        "are recorded for 2"
     )
 
 

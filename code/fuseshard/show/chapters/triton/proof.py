@@ -114,9 +114,12 @@ def kept_finding(report: SameTextReport | None) -> Word:
     kept = sum(bool(kernel.difference) for kernel in differing)
     if not kept:
         return word("{n} differ, and the recording doesn't hold in what", n=len(differing))
+    filled = sum(bool(k.difference) and all("NOP" in x for x in k.difference) for k in differing)
     return word(
-        "{n} differ, and for {kept} of them the recording holds the first lines",
+        "{n} differ, {filled} in nothing but NOP, which does nothing and fills; the first lines "
+        "are recorded for {kept}",
         n=len(differing),
+        filled=filled,
         kept=kept,
     )
 
