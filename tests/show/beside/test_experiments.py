@@ -49,6 +49,7 @@ DRAWN: dict[str, tuple[Draw, ...]] = {
     "modes.head-gpu": (mode_times.gpu_chooser,),
     "modes.inference-gpu": (mode_times.gpu_chooser, mode_times.first_calls),
     "modes.launches-gpu": (launches.launch_chooser, eager_launches.launches_table),
+    "modes.small-gpu": (mode_times.small_table,),
     "modes.training-gpu": (mode_times.gpu_chooser,),
     "recompiles.lengths-gpu": (costs.gpu_costs,),
     "training.classifier-batches-gpu": (classifier.gpu_figure,),

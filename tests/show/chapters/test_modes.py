@@ -32,6 +32,7 @@ from fuseshard.show.chapters.modes import (
     verdicts,
 )
 from fuseshard.show.choices import Choice
+from fuseshard.show.numbers import factor
 from fuseshard.show.records import Figure, Number, Source, Table
 from fuseshard.show.words import Word
 
@@ -236,6 +237,24 @@ def test_no_difference_between_two_ways_is_no_factor(inference: ModeSweep) -> No
     assert lost.startswith("at none of the 2 batch sizes with both was default measured")
 
 
+def test_processes_are_told_by_the_bounds_of_the_ratios(inference: ModeSweep) -> None:
+    """The oracle: the ratios of the comparison, which pooling spans over all processes."""
+    first, second = inference.points
+    said = str(findings.processes_finding(inference, "reduce-overhead"))
+    bounds = []
+    for one in (first, second):
+        ratio = next(t.ratio for t in one.comparison.timings if t.name == "reduce-overhead")
+        assert ratio is not None
+        bounds.append((1 / ratio.high, 1 / ratio.low))
+    (low, high), _ = bounds
+    assert said.startswith(f"{factor(low)} to {factor(high)} at 1, ")
+    with pytest.raises(ValueError, match="'eager' has no ratio at size 1, must have one"):
+        findings.processes_finding(inference, "eager")
+    drawn = times.small_table(outcome(inference))
+    assert isinstance(drawn, Table)
+    assert len(drawn.rows) == sum(len(p.comparison.timings) for p in inference.points)
+
+
 def test_launches_are_told_by_size_where_they_differ(inference: ModeSweep) -> None:
     assert str(findings.launches_finding(inference, "default")) == (
         "10 launches at each of these sizes"
@@ -436,6 +455,7 @@ def test_a_missing_recording_is_named(show) -> None:
         launches.price_finding(None),
         launches.library_finding(None),
         findings.launches_finding(None, "a"),
+        findings.processes_finding(None, "a"),
         findings.search_finding((None, None), "a", "b"),
         traps.ending_finding(None, "first calls"),
     ],

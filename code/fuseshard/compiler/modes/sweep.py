@@ -47,6 +47,9 @@ GPU_BATCHES = (1, 16, 256, 4096)
 HEAD_ROWS = (1, 256, 4096, 65536)
 TRAINING_BATCHES = (1, 16, 256, 2048)
 
+SMALL_BATCHES, SMALL_MODES = (1, 16), ("default", "reduce-overhead")
+"""where the host is the limit, and the two ways that tell what its launches cost"""
+
 TOKENS = 64
 
 FIRST_CALLS = 3
@@ -67,6 +70,19 @@ TypeError from assert_size_stride), and all ways are to run the same attention""
 def gpu_inference() -> ModeSweep:
     """Time MiniGPT's forward pass in bfloat16 under every mode on a CUDA GPU."""
     return mode_sweep("inference", GPU_BATCHES, device="cuda", dtype=torch.bfloat16)
+
+
+@experiment("modes.small-gpu", needs="cuda", processes=5)
+def gpu_small() -> ModeSweep:
+    """Time small batches of MiniGPT's forward pass in bfloat16 on a CUDA GPU, once a process."""
+    return mode_sweep(
+        "inference",
+        SMALL_BATCHES,
+        device="cuda",
+        dtype=torch.bfloat16,
+        modes=SMALL_MODES,
+        is_fresh=False,
+    )
 
 
 @experiment("modes.training-gpu", needs="cuda")

@@ -119,6 +119,38 @@ def against_finding(sweep: ModeSweep | None, way: str, other: str) -> Word:
     return in_a_row(parts) if parts else nothing_recorded()
 
 
+def processes_finding(sweep: ModeSweep | None, way: str) -> Word:
+    """Say in a clause between which bounds the processes' speed-ups over eager mode lie.
+
+    Args:
+        sweep: recorded in several processes; None if it isn't yet.
+        way: its name in the comparisons.
+
+    Raises:
+        ValueError: the sweep has no such way, or it is what the others are compared with.
+    """
+    if sweep is None:
+        return nothing_recorded()
+    parts: list[Text] = []
+    for point in sweep.points:
+        found = {timing.name: timing.ratio for timing in point.comparison.timings}
+        ratio = found.get(way)
+        if ratio is None:
+            raise ValueError(
+                f"processes_finding: {way!r} has no ratio at size {point.size}, must have one to "
+                f"speak of; take one of {[name for name, one in found.items() if one]}."
+            )
+        parts.append(
+            word(
+                "{low} to {high} at {size}",
+                low=factor(1 / ratio.high),
+                high=factor(1 / ratio.low),
+                size=number(point.size),
+            )
+        )
+    return in_a_row(parts)
+
+
 def launches_finding(sweep: ModeSweep | None, way: str) -> Word:
     """Say in a clause how many launches one call of a way takes at each batch size.
 

@@ -84,6 +84,32 @@ def _first_calls(sweep: ModeSweep) -> Table:
     return table.build(origin=origin_line(sweep.origin))
 
 
+def small_table(outcome: HasResult[ModeSweep]) -> Table | Choice | Word:
+    """Show how far processes are apart where the host is the limit.
+
+    Args:
+        outcome: of the experiment "modes.small-gpu".
+    """
+    return beside(outcome, _small_table)
+
+
+def _small_table(sweep: ModeSweep) -> Table:
+    timed = [(point, timing) for point in sweep.points for timing in point.comparison.timings]
+    ways = [timing.name for _, timing in timed]
+    table = TableBuilder("small-batches", word("Small batches of MiniGPT, process after process."))
+    table.texts(size_word(sweep), [plain(number(point.size)) for point, _ in timed])
+    table.texts(word("Way"), [variants(ways)[way].label for way in ways])
+    table.seconds(word("Fastest round"), [min(timing.rounds_s) for _, timing in timed])
+    table.seconds(word("Median"), [timing.median_s for _, timing in timed])
+    table.seconds(word("Slowest round"), [max(timing.rounds_s) for _, timing in timed])
+    ratios = [timing.ratio for _, timing in timed]
+    slowest = [1 / ratio.high if ratio else None for ratio in ratios]
+    fastest = [1 / ratio.low if ratio else None for ratio in ratios]
+    table.numbers(word("Speed-up, at least"), slowest, significant=3)
+    table.numbers(word("Speed-up, at most"), fastest, significant=3)
+    return table.build(origin=origin_line(sweep.origin))
+
+
 def candidate_table(searches: Mapping[str, Sequence[Candidate]], comparison: Comparison) -> Table:
     """Show the ways to compute a matrix product that Inductor timed.
 
