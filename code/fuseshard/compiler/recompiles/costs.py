@@ -117,7 +117,7 @@ def length_sweep(
         )
 
 
-@experiment("recompiles.lengths-gpu", needs="cuda")
+@experiment("recompiles.lengths-gpu", needs="cuda", processes=5)
 def gpu_length_costs() -> ShapeCosts:
     """Time static and symbolic code on a GPU, with and without CUDA graphs."""
     with _recordings() as symbolic_only:

@@ -269,13 +269,13 @@ def length_runs(
     )
 
 
-@experiment("training.classifier-batches-gpu", needs="cuda")
+@experiment("training.classifier-batches-gpu", needs="cuda", processes=5)
 def batches_on_gpu() -> ClassifierSweep:
     """Time the classifier's training step on a CUDA GPU, in float32 and under autocast."""
     return batch_sweep(GPU_BATCHES, device="cuda")
 
 
-@experiment("training.classifier-lengths-gpu", needs="cuda")
+@experiment("training.classifier-lengths-gpu", needs="cuda", processes=5)
 def lengths_on_gpu() -> LengthRuns:
     """Time texts of varying lengths on a CUDA GPU, under autocast."""
     context = ClassifierConfig(num_classes=NUM_CLASSES).context

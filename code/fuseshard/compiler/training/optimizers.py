@@ -97,7 +97,7 @@ def optimizer_times(
     )
 
 
-@experiment("training.optimizers-gpu", needs="cuda")
+@experiment("training.optimizers-gpu", needs="cuda", processes=5)
 def optimizers_on_gpu() -> OptimizerTimes:
     """Time AdamW's step in each of the ways on a CUDA GPU."""
     return optimizer_times(GPU_SHAPES, device="cuda")
